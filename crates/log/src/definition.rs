@@ -100,6 +100,8 @@ fn push_type(bytes: &mut Vec<u8>, ty: Type) {
         }
         Type::Text => tag::TEXT,
         Type::Name => tag::NAME,
+        // The rows have the numbers of the labels. What the labels are is a matter of the definitions in SQL.
+        Type::Enum(_) => tag::INT4,
         // No column of a table has a type of `Reg`.
         Type::Oid | Type::Reg(_) => tag::OID,
         Type::Json => tag::JSON,

@@ -8,6 +8,8 @@ use std::path::Path;
 
 const SETUP: &str = r#"
 CREATE SCHEMA app;
+CREATE TYPE app.mood AS ENUM ('sad', 'it''s', 'B b');
+CREATE TYPE "Odd Type" AS ENUM ();
 CREATE TABLE app.people (id serial PRIMARY KEY, name varchar(30) NOT NULL UNIQUE, age int DEFAULT 3 CHECK (age > 0),
     born date, seen timestamptz(3) DEFAULT '2026-01-02 03:04:05.678+00', balance numeric(10,2) DEFAULT '0',
     tags text[], more jsonb DEFAULT '{}', key uuid DEFAULT 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11');
@@ -19,11 +21,16 @@ CREATE INDEX ON app.posts (title, person);
 CREATE TABLE "Odd Names" ("A b" int CHECK ("A b" > 0), d date DEFAULT '2020-01-01' CHECK (d > '2019-12-31'),
     e text DEFAULT upper('abc') || 'x', f bool CHECK (f IS NOT FALSE), g numeric(8,2) CHECK (g BETWEEN 0.5 AND 10 OR g = -1));
 CREATE SEQUENCE app.counter START 5 INCREMENT 2;
+CREATE TABLE app.moods (mood app.mood DEFAULT 'it''s' CHECK (mood <> 'sad' AND mood IN ('it''s', 'B b')),
+    before app.mood[] DEFAULT '{sad,"B b"}', odd "Odd Type");
+CREATE VIEW app.happy AS SELECT mood, 'sad'::app.mood AS other FROM app.moods WHERE mood > 'sad';
 CREATE VIEW app.busy AS SELECT p.name, count(*) AS posts FROM app.people p JOIN app.posts q ON q.person = p.id GROUP BY p.name;
+COMMENT ON TYPE app.mood IS 'how one feels';
 COMMENT ON TABLE app.people IS 'people';
 COMMENT ON COLUMN app.people.name IS 'their name';
 INSERT INTO app.people (name, tags) VALUES ('ann', '{a,"b c"}'), ('bob', NULL);
 INSERT INTO app.posts (person, title) VALUES (1, 'hello'), (1, E'tab\tand\\slash\nline'), (2, NULL);
+INSERT INTO app.moods VALUES (DEFAULT), ('B b', '{NULL,"it''s"}', NULL);
 INSERT INTO "Odd Names" VALUES (1, DEFAULT, DEFAULT, true, 5);
 SELECT nextval('app.counter');
 "#;

@@ -3,7 +3,7 @@
 //! The bytes are a tag of the elements' type, the number of elements (four bytes, little-endian), and the elements: a
 //! zero byte for NULL, otherwise a one and the value; a string has its length before it (four bytes).
 
-use crate::{Digits, Interval, Precision, Type, Value};
+use crate::{Digits, EnumId, Interval, Precision, Type, Value};
 use rust_decimal::Decimal;
 use std::borrow::Cow;
 
@@ -34,6 +34,8 @@ pub enum Element {
     Name,
     /// `oid`
     Oid,
+    /// An enumerated type
+    Enum(EnumId),
     /// `json`
     Json,
     /// `jsonb`
@@ -76,6 +78,7 @@ impl Element {
             Type::Text => Element::Text,
             Type::Name => Element::Name,
             Type::Oid => Element::Oid,
+            Type::Enum(id) => Element::Enum(id),
             Type::Json => Element::Json,
             Type::Jsonb => Element::Jsonb,
             Type::Bytea => Element::Bytea,
@@ -104,6 +107,7 @@ impl Element {
             Element::Text => Type::Text,
             Element::Name => Type::Name,
             Element::Oid => Type::Oid,
+            Element::Enum(id) => Type::Enum(id),
             Element::Json => Type::Json,
             Element::Jsonb => Type::Jsonb,
             Element::Bytea => Type::Bytea,
@@ -134,7 +138,8 @@ impl Element {
             Element::Char(_) | Element::Varchar(_) | Element::Text | Element::Name => 0,
             Element::Bool => 1,
             Element::Int2 => 2,
-            Element::Int4 => 3,
+            // The bytes have numbers, which mean something only together with the type.
+            Element::Int4 | Element::Enum(_) => 3,
             Element::Int8 => 4,
             Element::Float4 => 5,
             Element::Float8 => 6,
@@ -206,7 +211,8 @@ impl<'a> Array<'a> {
         &self.0
     }
 
-    /// Returns the type of the elements, without a length, precision or scale: `char` and `varchar` become `text`.
+    /// Returns the type of the elements, without a length, precision or scale: `char` and `varchar` become `text`, and
+    /// an enumerated type becomes `integer`.
     pub fn element(&self) -> Element {
         Element::tagged(self.0.first().copied().unwrap_or_default())
     }
@@ -281,7 +287,9 @@ impl<'a> Elements<'a> {
         Some(match self.element {
             Element::Bool => Value::Bool(self.take()? == [1]),
             Element::Int2 | Element::Int2Vector => Value::Int2(i16::from_le_bytes(self.take()?)),
-            Element::Int4 | Element::Oid | Element::OidVector => Value::Int4(i32::from_le_bytes(self.take()?)),
+            Element::Int4 | Element::Oid | Element::OidVector | Element::Enum(_) => {
+                Value::Int4(i32::from_le_bytes(self.take()?))
+            }
             Element::Int8 => Value::Int8(i64::from_le_bytes(self.take()?)),
             Element::Float4 => Value::Float4(f32::from_le_bytes(self.take()?)),
             Element::Float8 => Value::Float8(f64::from_le_bytes(self.take()?)),

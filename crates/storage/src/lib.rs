@@ -5,6 +5,7 @@
 
 mod array;
 mod database;
+mod enumeration;
 mod epoch;
 mod hash_index;
 mod huge;
@@ -27,6 +28,7 @@ mod versions;
 
 pub use array::{Array, ArrayBuilder, Element, Elements};
 pub use database::{Database, Tables};
+pub use enumeration::{EnumDefinition, EnumId, Enumeration};
 pub use epoch::{Collector, Garbage, Guard, Participant};
 pub use hash_index::HashIndex;
 pub use huge::{HUGE_PAGE_BYTES, HugeBlock};

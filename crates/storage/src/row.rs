@@ -271,7 +271,7 @@ impl<'a> RowRef<'a> {
         match self.layout.slots[column].ty {
             Type::Bool => Value::Bool(self.array::<1>(column)[0] != 0),
             Type::Int2 => Value::Int2(self.int2(column)),
-            Type::Int4 | Type::Oid | Type::Reg(_) => Value::Int4(self.int4(column)),
+            Type::Int4 | Type::Oid | Type::Reg(_) | Type::Enum(_) => Value::Int4(self.int4(column)),
             Type::Int8 => Value::Int8(self.int8(column)),
             Type::Float4 => Value::Float4(f32::from_le_bytes(self.array(column))),
             Type::Float8 => Value::Float8(self.float8(column)),
@@ -419,7 +419,9 @@ impl<'a> RowMut<'a> {
             (_, Value::Null) => self.set_null(column, true),
             (Type::Bool, Value::Bool(value)) => self.store(column, [u8::from(*value)]),
             (Type::Int2, Value::Int2(value)) => self.store(column, value.to_le_bytes()),
-            (Type::Int4 | Type::Oid | Type::Reg(_), Value::Int4(value)) => self.store(column, value.to_le_bytes()),
+            (Type::Int4 | Type::Oid | Type::Reg(_) | Type::Enum(_), Value::Int4(value)) => {
+                self.store(column, value.to_le_bytes())
+            }
             (Type::Int8, Value::Int8(value)) => self.store(column, value.to_le_bytes()),
             (Type::Float4, Value::Float4(value)) => self.store(column, value.to_le_bytes()),
             (Type::Float8, Value::Float8(value)) => self.store(column, value.to_le_bytes()),

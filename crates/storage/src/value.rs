@@ -1,6 +1,7 @@
 //! SQL types and values.
 
 use crate::array::{Array, Element};
+use crate::enumeration::EnumId;
 use crate::interval::Interval;
 use rust_decimal::Decimal;
 use std::borrow::Cow;
@@ -36,6 +37,8 @@ pub enum Type {
     /// `regclass` and the like: the number of an object of the catalogs, which is shown as the object's name. No column
     /// of a table has such a type.
     Reg(Registry),
+    /// An enumerated type: the number of a label, 4 bytes
+    Enum(EnumId),
     /// `json`: a text that is JSON, as it was written
     Json,
     /// `jsonb`: a text that is JSON in normal form
@@ -118,7 +121,7 @@ impl Type {
         match self {
             Type::Bool => Some((1, 1)),
             Type::Int2 => Some((2, 2)),
-            Type::Int4 | Type::Oid | Type::Reg(_) | Type::Float4 | Type::Date => Some((4, 4)),
+            Type::Int4 | Type::Oid | Type::Reg(_) | Type::Enum(_) | Type::Float4 | Type::Date => Some((4, 4)),
             Type::Int8 | Type::Float8 | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) => Some((8, 8)),
             Type::Numeric(_) | Type::Uuid | Type::Interval(_) => Some((16, 8)),
             Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => None,
@@ -158,6 +161,10 @@ impl fmt::Display for Type {
             Type::Reg(Registry::Class) => f.write_str("regclass"),
             Type::Reg(Registry::Type) => f.write_str("regtype"),
             Type::Reg(Registry::Namespace) => f.write_str("regnamespace"),
+            Type::Enum(id) => match id.definition() {
+                Some(definition) => f.write_str(&definition.name),
+                None => f.write_str("enum"),
+            },
             Type::Json => f.write_str("json"),
             Type::Jsonb => f.write_str("jsonb"),
             Type::Bytea => f.write_str("bytea"),
@@ -198,7 +205,7 @@ pub enum Value<'a> {
     Bool(bool),
     /// `smallint`
     Int2(i16),
-    /// `integer`
+    /// `integer`, the number of an object, or the number of a label
     Int4(i32),
     /// `bigint`
     Int8(i64),

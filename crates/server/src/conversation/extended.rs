@@ -24,7 +24,7 @@ impl<S: Read + Write> Connection<S> {
     }
 
     fn parse(&mut self, frame: &Frame) -> Result<(), SqlError> {
-        let Parse { name, text, types } = Parse::read(self.input.body(frame))?;
+        let Parse { name, text, types } = Parse::read(self.input.body(frame), |oid| self.session.type_of_oid(oid))?;
         let out = &mut self.out;
         let mut notify = |notice: Notice| backend::notice(out, notice.severity, &notice.error);
         self.session.parse_noticed(name, text, &types, &mut notify)?;

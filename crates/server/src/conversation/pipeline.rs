@@ -25,7 +25,7 @@ pub fn rest_of_pipeline(input: &Input, session: &Session) -> Option<Vec<Bound>> 
     for (kind, message) in input.ahead() {
         match kind {
             b'P' => {
-                let Parse { name, text, types } = Parse::read(message).ok()?;
+                let Parse { name, text, types } = Parse::read(message, |oid| session.type_of_oid(oid)).ok()?;
                 statements.insert(name, Some(session.foresee(text, &types).ok()?));
             }
             b'B' => {

@@ -1,7 +1,7 @@
 //! The messages of the extended protocol that have several fields: Parse, Bind, Execute.
 
 use super::frontend::{Body, Formats, malformed};
-use hotrow_sql::types::{Styles, decode_binary, decode_text, from_oid, oid::UNKNOWN, utf8};
+use hotrow_sql::types::{Styles, decode_binary, decode_text, oid::UNKNOWN, utf8};
 use hotrow_sql::{SqlError, state};
 use hotrow_storage::{Type, Value};
 
@@ -17,17 +17,17 @@ pub struct Parse<'m> {
 }
 
 impl<'m> Parse<'m> {
-    /// Parses the content of a message.
+    /// Parses the content of a message. `known` returns the type of an OID, if there is one.
     ///
     /// # Errors
-    /// If the content is malformed, or if the server does not know a type's OID.
-    pub fn read(message: &'m [u8]) -> Result<Self, SqlError> {
+    /// If the content is malformed, or if `known` does not know a type's OID.
+    pub fn read(message: &'m [u8], known: impl Fn(u32) -> Option<Type>) -> Result<Self, SqlError> {
         let mut body = Body::new(message);
         let (name, text) = (body.text()?, body.text()?);
         let count = usize::from(body.u16()?);
         let mut types = Vec::new();
         for position in 1..=count {
-            types.push(parameter_type(body.u32()?, position)?);
+            types.push(parameter_type(body.u32()?, position, &known)?);
         }
         body.end()?;
         Ok(Self { name, text, types })
@@ -128,11 +128,11 @@ impl<'m> Execute<'m> {
 }
 
 /// Returns the type with this OID for the parameter at this position, or `None` if the type is to be inferred.
-fn parameter_type(oid: u32, position: usize) -> Result<Option<Type>, SqlError> {
+fn parameter_type(oid: u32, position: usize, known: impl Fn(u32) -> Option<Type>) -> Result<Option<Type>, SqlError> {
     if matches!(oid, 0 | UNKNOWN) {
         return Ok(None);
     }
-    from_oid(oid, -1).map(Some).ok_or_else(|| {
+    known(oid).map(Some).ok_or_else(|| {
         let message = format!("parameter ${position}: there is no type with OID {oid}");
         SqlError::new(state::UNDEFINED_OBJECT, message)
     })

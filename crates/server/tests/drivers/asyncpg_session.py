@@ -58,10 +58,24 @@ async def catalogs(connection):
     check(await connection.fetchval(numbers, [25, 23, 1]), [23, 25])
 
 
+async def labels(connection):
+    await connection.execute("CREATE TYPE mood AS ENUM ('sad', 'happy'); CREATE TABLE moods (m mood PRIMARY KEY, s mood[])")
+    await connection.execute("INSERT INTO moods VALUES ($1, $2)", "sad", ["happy", None])
+    await connection.copy_records_to_table("moods", records=[("happy", [])])
+    found = await connection.fetch("SELECT m, s FROM moods WHERE m >= $1 AND m = ANY($2) ORDER BY m", "sad", ["sad", "happy"])
+    check([tuple(row) for row in found], [("sad", ["happy", None]), ("happy", [])])
+    try:
+        await connection.execute("INSERT INTO moods VALUES ($1, NULL)", "glad")
+        raise AssertionError("a label that there is not")
+    except asyncpg.InvalidTextRepresentationError:
+        pass
+
+
 async def main():
     connection = await asyncpg.connect(sys.argv[1])
     await arrays(connection)
     await catalogs(connection)
+    await labels(connection)
     await connection.close()
     print("ok")
 

@@ -1,5 +1,6 @@
 """A session with SQLAlchemy 2's ORM over psycopg 3. The server's URL is the argument."""
 
+import enum
 import sys
 from decimal import Decimal
 
@@ -11,10 +12,16 @@ class Base(DeclarativeBase):
     pass
 
 
+class Mood(enum.Enum):
+    SAD = 1
+    HAPPY = 2
+
+
 class Person(Base):
     __tablename__ = "person"
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(30), unique=True)
+    mood: Mapped[Mood] = mapped_column(default=Mood.HAPPY)
     accounts: Mapped[list["Account"]] = relationship(back_populates="owner", cascade="all, delete-orphan")
 
 
@@ -36,6 +43,7 @@ def orm(engine):
         session.add_all([ada, Person(name="Blaise")])
         session.commit()
         check([person.name for person in session.scalars(select(Person).order_by(Person.name))], ["Ada", "Blaise"])
+        check(session.scalars(select(Person.mood).where(Person.mood > Mood.SAD).distinct()).all(), [Mood.HAPPY])
         sums = select(Person.name, func.sum(Account.amount)).join(Account, isouter=True).group_by(Person.name)
         check(session.execute(sums.order_by(Person.name)).all(), [("Ada", Decimal("12.50")), ("Blaise", None)])
         for way in (selectinload, joinedload):

@@ -121,6 +121,7 @@ impl Binder<'_> {
             {
                 let (key, value) =
                     (self.aggregate_argument(key, given, scope)?, self.aggregate_argument(value, given, scope)?);
+                let (key, value) = (self.with_name(key)?, self.with_name(value)?);
                 let (key, value) = (self.resolved(key)?.0, self.resolved(value)?.0);
                 if distinct {
                     return Err(unsupported(&format!("DISTINCT in {name}")));
@@ -153,6 +154,7 @@ impl Binder<'_> {
         function: AggregateFunction,
         typed: Typed,
     ) -> Result<(Expr, Type), SqlError> {
+        let typed = if matches!(function, AggregateFunction::Json { .. }) { self.with_name(typed)? } else { typed };
         let given = typed.ty;
         let wrong = || no_function(name, &[given]);
         let (argument, result) = match function {

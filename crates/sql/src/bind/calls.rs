@@ -289,6 +289,9 @@ impl Binder<'_> {
             let sequence = std::mem::replace(first, Typed::unknown(Expr::NULL));
             *first = self.with_name(Typed { ty: Some(RELATION), ..sequence })?;
         }
+        if let Some(call) = self.enum_function(name, &arguments)? {
+            return Ok(call);
+        }
         if let Some(call) = self.json_function(name, &arguments)? {
             return Ok(call);
         }

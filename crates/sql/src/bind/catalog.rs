@@ -170,10 +170,14 @@ impl Binder<'_> {
         }
     }
 
-    /// Casts a number of an object that is to be shown to the object's name.
+    /// Casts a number of an object that is to be shown to the object's name, and a number of a label to the label.
     pub(super) fn with_name(&mut self, typed: Typed) -> Result<Typed, SqlError> {
         match typed.ty {
             Some(Type::Reg(_)) => Ok(Typed::new(self.coerce(typed, Type::Text, Strictness::Assignment)?, Type::Text)),
+            Some(ty @ (Type::Enum(_) | Type::Array(Element::Enum(_)))) => {
+                let text = if let Type::Enum(_) = ty { Type::Text } else { Type::Array(Element::Text) };
+                Ok(Typed::new(self.coerce(typed, text, Strictness::Assignment)?, text))
+            }
             _ => Ok(typed),
         }
     }

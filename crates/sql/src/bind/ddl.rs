@@ -7,8 +7,9 @@ use crate::catalog::{Condition, DefaultSource, DefaultValue, Mentioned, Table, U
 use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
 use crate::opaque::Opaque;
+use crate::parse::parse_expr;
 use crate::schema::undefined_table;
-use crate::types::{Styles, now};
+use crate::types::{Styles, enumeration, now};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use hotrow_sync::Arc;
@@ -17,7 +18,7 @@ use sqlparser::ast;
 /// Binds a DEFAULT, as a value of its column or argument. The expression may refer to no column.
 pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<DefaultValue, SqlError> {
     with_room(|| {
-        let expression = written(expr, view);
+        let expression = written(without_enum_cast(expr, ty, view), view)?;
         let mut bound = bind_default(&expression, column, ty, view)?;
         let mut sequences = Vec::new();
         fix_sequences(&mut bound, &mut |name| {
@@ -28,6 +29,21 @@ pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) 
         expression.keep(Opaque::new(bound));
         Ok(DefaultValue { source: DefaultSource::Written(expression, sequences), types: vec![ty] })
     })
+}
+
+/// Returns the literal of a default that is a literal cast to the enumerated type of its column. The type of the column
+/// says the same, and goes on to say it when the type gets another name.
+fn without_enum_cast<'e>(expr: &'e ast::Expr, ty: Type, view: View<'_>) -> &'e ast::Expr {
+    match expr {
+        ast::Expr::Cast { expr: inner, data_type, .. }
+            if enumeration(ty).is_some()
+                && matches!(**inner, ast::Expr::Value(_))
+                && view.data_type(data_type).is_ok_and(|named| named == ty) =>
+        {
+            inner
+        }
+        _ => expr,
+    }
 }
 
 /// Binds the DEFAULT of a stored definition again. Its functions use the sequences that they used before, whatever the
@@ -85,8 +101,10 @@ fn bind_default(expression: &Written, column: &str, ty: Type, view: View<'_>) ->
 }
 
 /// Makes an expression of a definition, which is written now.
-fn written(expr: &ast::Expr, view: View<'_>) -> Written {
-    Written::new(Syntax::new(expr.clone()), Styles { moment: Some(now()), ..view.styles })
+fn written(expr: &ast::Expr, view: View<'_>) -> Result<Written, SqlError> {
+    let qualified = if view.enumerations().is_empty() { None } else { view.with_qualified_types(&expr.to_string())? };
+    let syntax = qualified.map_or_else(|| Ok(Syntax::new(expr.clone())), |text| parse_expr(&text))?;
+    Ok(Written::new(syntax, Styles { moment: Some(now()), ..view.styles }))
 }
 
 /// Makes a binder for an expression of a stored definition. There is no text in which an error could give a position.
@@ -143,7 +161,7 @@ pub fn bind_conversion(
 /// Binds the condition of a CHECK constraint over a table's columns.
 pub fn define_check(expr: &ast::Expr, table: &Table, view: View<'_>) -> Result<Condition, SqlError> {
     with_room(|| {
-        let expression = written(expr, view);
+        let expression = written(expr, view)?;
         let (bound, columns) = bind_condition(&expression, &Scope::table(table, None), view)?;
         expression.keep(Opaque::new(bound));
         Ok(Condition { expression, mentioned: Arc::new(mentioned(expr, table)), columns })

@@ -8,7 +8,6 @@ use super::scope::Scope;
 use super::typed::{NOWHERE, Typed};
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Like, Strictness};
-use crate::parse::data_type;
 use crate::parse::names::{fold, name_parts};
 use crate::types::{number_literal, type_name};
 use crate::{SqlError, state};
@@ -99,12 +98,12 @@ impl Binder<'_> {
                 if let Some(registry) = registry(ty)? {
                     return self.registered(registry, expr, scope);
                 }
-                let ty = data_type(ty)?;
+                let ty = self.data_type(ty)?;
                 self.cast(expr, ty, scope)
             }
             A::TypedString(typed) => {
                 let literal = self.literal(&typed.value.value)?;
-                let ty = data_type(&typed.data_type)?;
+                let ty = self.data_type(&typed.data_type)?;
                 let coerced = self.coerce(literal, ty, Strictness::Explicit);
                 coerced.map(|expr| Typed::new(expr, ty)).map_err(|error| self.locate(error, typed.value.span))
             }

@@ -15,6 +15,7 @@
 //! | `interval_literals` | intervals: literals, operators, `make_interval` |
 //! | `array`, `json`, `rows` | operators of arrays and of JSON; rows in expressions |
 //! | `calls`, `aggregate` | functions and aggregates |
+//! | `enumeration` | functions of enumerated types |
 //! | `scope`, `column` | the columns that names can mean, and which one a name means |
 //! | `query` | queries and their parts, bound |
 //! | `names` | default names of result columns |
@@ -54,6 +55,7 @@ mod create_as;
 mod ddl;
 mod dependencies;
 mod dml;
+mod enumeration;
 mod errors;
 mod explain;
 mod explain_output;

@@ -75,16 +75,26 @@ fn name(expr: &A) -> (String, Strength) {
     }
 }
 
+/// Returns the name of a type that is not built in, without its schema. The name of an array type is that of its
+/// elements.
+fn made_name(ty: &ast::DataType) -> Option<String> {
+    match ty {
+        ast::DataType::Custom(name, _) => name_parts(name).ok()?.pop(),
+        ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => made_name(element),
+        _ => None,
+    }
+}
+
 /// Returns PostgreSQL's short name of a type, which is the default name of a column that is a cast.
 fn cast_name(ty: &ast::DataType) -> String {
     if let Ok(Some(registered)) = registry(ty) {
         return registered.name().to_owned();
     }
-    let ty = match data_type(ty) {
+    let known = match data_type(ty) {
         Ok(Type::Array(element)) => Ok(element.ty()),
         other => other,
     };
-    let name = match ty {
+    let name = match known {
         Ok(Type::Bool) => "bool",
         Ok(Type::Int2) => "int2",
         Ok(Type::Int4) => "int4",
@@ -106,7 +116,7 @@ fn cast_name(ty: &ast::DataType) -> String {
         Ok(Type::Time(_)) => "time",
         Ok(Type::Interval(_)) => "interval",
         Ok(Type::Uuid) => "uuid",
-        Ok(Type::Array(_)) | Err(_) => UNNAMED,
+        Ok(Type::Array(_) | Type::Enum(_)) | Err(_) => return made_name(ty).unwrap_or_else(|| UNNAMED.to_owned()),
     };
     name.to_owned()
 }

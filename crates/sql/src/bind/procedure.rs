@@ -14,7 +14,6 @@ use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::opaque::Opaque;
-use crate::parse::data_type;
 use crate::parse::names::{fold, object_name, procedure_name};
 use crate::parse::procedure::{
     ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as SyntaxKind, StepSyntax,
@@ -40,7 +39,7 @@ pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<A
     }
     let mut arguments: Vec<Argument> = Vec::with_capacity(list.len());
     for argument in list {
-        let ty = argument_type(&argument.ty)?;
+        let ty = argument_type(&argument.ty, view)?;
         if let Some(name) = &argument.name
             && arguments.iter().any(|known| known.name.as_ref() == Some(name))
         {
@@ -62,13 +61,13 @@ pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<A
 }
 
 /// Returns the types of an argument list.
-pub fn argument_types(types: &[ast::DataType]) -> Result<Vec<Type>, SqlError> {
-    types.iter().map(argument_type).collect()
+pub fn argument_types(types: &[ast::DataType], view: View<'_>) -> Result<Vec<Type>, SqlError> {
+    types.iter().map(|ty| argument_type(ty, view)).collect()
 }
 
 /// Returns the type of an argument, without its length, precision and scale. Only `char` keeps its length.
-fn argument_type(ty: &ast::DataType) -> Result<Type, SqlError> {
-    Ok(match data_type(ty)? {
+fn argument_type(ty: &ast::DataType, view: View<'_>) -> Result<Type, SqlError> {
+    Ok(match view.data_type(ty)? {
         ty @ Type::Char(_) => ty,
         Type::Varchar(_) => Type::Varchar(None),
         ty => without_modifier(ty),
@@ -148,7 +147,8 @@ fn compile_in_place(procedure: &Procedure, view: View<'_>, located: bool, depth:
     };
     let mut types = Vec::with_capacity(procedure.syntax.declarations.len());
     for declaration in &procedure.syntax.declarations {
-        let declared = data_type(&declaration.ty).and_then(|ty| variables.declare(&declaration.name, ty).map(|()| ty));
+        let declared =
+            view.data_type(&declaration.ty).and_then(|ty| variables.declare(&declaration.name, ty).map(|()| ty));
         types.push(declared.map_err(|error| explain(error, declaration.line))?);
     }
     let body = Body { slots: variables.names.len(), depth: 1, ..Body::default() };

@@ -4,9 +4,10 @@ use super::binder::Binder;
 use super::typed::Typed;
 use crate::expr::{Expr, Strictness, can_cast, cast};
 use crate::parse::names::fold;
-use crate::types::{Styles, decode_text, is_number, rank, type_name, without_modifier};
+use crate::types::{Styles, decode_text, enumeration, is_number, rank, type_name, without_modifier};
 use crate::{SqlError, state};
 use hotrow_storage::{Element, Type, Value};
+use sqlparser::ast;
 
 /// Returns the numeric type to which operands of these types are cast. Unknown types follow the others. Returns `None`
 /// if one of the types is not numeric or all are unknown.
@@ -78,6 +79,19 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
 }
 
 impl Binder<'_> {
+    /// Returns the type that a type's name means.
+    pub(super) fn data_type(&mut self, ty: &ast::DataType) -> Result<Type, SqlError> {
+        let ty = self.view.data_type(ty)?;
+        self.use_type(ty);
+        Ok(ty)
+    }
+
+    /// Makes the plan depend on the present definition of a type, if it is enumerated.
+    fn use_type(&mut self, ty: Type) {
+        let made = enumeration(ty).and_then(|id| self.view.enumeration_of(id));
+        made.iter().for_each(|made| self.depends.used.add_enumeration(made));
+    }
+
     /// Casts an expression to a type.
     ///
     /// # Errors
@@ -86,6 +100,7 @@ impl Binder<'_> {
     /// of the type.
     pub(crate) fn coerce(&mut self, typed: Typed, to: Type, strictness: Strictness) -> Result<Expr, SqlError> {
         let at = typed.at;
+        self.use_type(to);
         self.coerce_typed(typed, to, strictness).map_err(|error| self.locate_at(error, at))
     }
 

@@ -9,6 +9,8 @@ use crate::catalog::{Comments, View};
 use crate::client::are_alike;
 use crate::depth::{self, Syntax, with_room};
 use crate::parse::names::fold;
+use crate::parse::parse_query;
+use crate::parse::window::restored;
 use crate::schema::{self, RelationName, undefined_table};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
@@ -52,7 +54,11 @@ pub(crate) fn define_view(
         let mut relations: Vec<_> = used.tables.iter().map(|table| table.name().to_owned()).collect();
         relations.extend(used.views.iter().map(|view| view.name.clone()));
         let names = fixed.iter().cloned().chain(used.names).collect();
-        let query = Syntax::new(query);
+        let qualified = match used.enumerations.is_empty() {
+            true => None,
+            false => view.with_qualified_types(&restored(query.to_string()))?,
+        };
+        let query = qualified.map_or_else(|| Ok(Syntax::new(query)), |text| parse_query(&text))?;
         let (name, styles) = (name.to_owned(), view.styles);
         Ok(StoredView { name, columns, styles, query, relations, names, comments: Comments::new() })
     })

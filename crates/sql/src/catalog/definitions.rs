@@ -1,5 +1,6 @@
 //! The definitions of the catalog by their names, and the uncommitted changes that a transaction has made to them.
 
+use super::enumeration::EnumType;
 use super::foreign_key::{ForeignKey, Referrer};
 use super::procedure::Procedure;
 use super::sequence::Sequence;
@@ -8,7 +9,7 @@ use super::view::StoredView;
 use crate::schema::{self, Schema};
 use crate::table_lock::TableLock;
 use crate::types::Styles;
-use hotrow_storage::TableId;
+use hotrow_storage::{EnumId, TableId};
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -45,6 +46,7 @@ pub struct Catalog {
     sequences: RwLock<Sequences>,
     views: RwLock<BTreeMap<String, Arc<StoredView>>>,
     schemas: RwLock<BTreeMap<String, Arc<Schema>>>,
+    enumerations: RwLock<BTreeMap<String, Arc<EnumType>>>,
     /// The id of the sequence that was created last.
     last_sequence: AtomicU32,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
@@ -85,6 +87,17 @@ impl Catalog {
         self.schemas.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
     }
 
+    /// Returns the committed enumerated type of this full name.
+    pub fn enumeration(&self, name: &str) -> Option<Arc<EnumType>> {
+        self.enumerations.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
+    }
+
+    /// Whether the enumerated type with this id is committed, under any name.
+    pub fn has_enumeration(&self, id: EnumId) -> bool {
+        let known = self.enumerations.read().unwrap_or_else(|poison| poison.into_inner());
+        known.values().any(|known| known.kept.id() == id)
+    }
+
     /// Returns the committed sequence of this full name.
     pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
         self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_name.get(name).cloned()
@@ -109,6 +122,19 @@ impl Catalog {
         let mut numbers = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
         let Numbers { by_name, next } = &mut *numbers;
         *by_name.entry(name.to_owned()).or_insert_with(|| std::mem::replace(next, *next + 1))
+    }
+
+    /// Returns an OID that nothing else has.
+    pub fn new_number(&self) -> u32 {
+        let mut numbers = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
+        numbers.next += 1;
+        numbers.next - 1
+    }
+
+    /// Ensures that new OIDs are greater than `last`.
+    pub fn restore_last_number(&self, last: u32) {
+        let mut numbers = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
+        numbers.next = numbers.next.max(last + 1);
     }
 
     /// Gives names the OIDs that they had before a restart. All other names get greater ones.
@@ -168,6 +194,16 @@ impl Catalog {
                 None => views.remove(name),
             };
         }
+        let mut enumerations = self.enumerations.write().unwrap_or_else(|poison| poison.into_inner());
+        for (name, change) in &changes.enumerations {
+            match change {
+                Some(made) => {
+                    made.kept.define(made.definition.clone());
+                    enumerations.insert(name.clone(), made.clone())
+                }
+                None => enumerations.remove(name),
+            };
+        }
         let mut sequences = self.sequences.write().unwrap_or_else(|poison| poison.into_inner());
         // A name may go from one sequence to another: all sequences that lose a name are removed before any is
         // added.
@@ -205,6 +241,8 @@ pub struct Changes {
     pub views: BTreeMap<String, Option<Arc<StoredView>>>,
     /// The new definition of each changed schema; `None` if the transaction drops the schema.
     pub schemas: BTreeMap<String, Option<Arc<Schema>>>,
+    /// The new definition of each changed enumerated type; `None` if the transaction drops the type.
+    pub enumerations: BTreeMap<String, Option<Arc<EnumType>>>,
     /// The engine's tables that the transaction has created, whether or not a definition uses them.
     pub created: Vec<TableId>,
 }
@@ -217,6 +255,7 @@ impl Changes {
             && self.sequences.is_empty()
             && self.views.is_empty()
             && self.schemas.is_empty()
+            && self.enumerations.is_empty()
             && self.created.is_empty()
     }
 }
@@ -250,6 +289,13 @@ impl View<'_> {
             Some(change) => change.clone(),
             None => self.catalog.procedure(name),
         }
+    }
+
+    /// Returns all procedures that the transaction sees.
+    pub fn procedures(&self) -> Vec<Arc<Procedure>> {
+        let known = self.catalog.procedures.read().unwrap_or_else(|poison| poison.into_inner());
+        let known = known.values().filter(|known| !self.changes.procedures.contains_key(&known.name));
+        known.chain(self.changes.procedures.values().flatten()).cloned().collect()
     }
 
     /// Returns the view of this full name, as the transaction sees it.
@@ -287,6 +333,21 @@ impl View<'_> {
         let known = self.catalog.views.read().unwrap_or_else(|poison| poison.into_inner());
         let known = known.values().filter(|known| !self.changes.views.contains_key(&known.name));
         known.chain(self.changes.views.values().flatten()).cloned().collect()
+    }
+
+    /// Returns the enumerated type of this full name, as the transaction sees it.
+    pub fn enumeration(&self, name: &str) -> Option<Arc<EnumType>> {
+        match self.changes.enumerations.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.enumeration(name),
+        }
+    }
+
+    /// Returns all enumerated types that the transaction sees.
+    pub fn enumerations(&self) -> Vec<Arc<EnumType>> {
+        let known = self.catalog.enumerations.read().unwrap_or_else(|poison| poison.into_inner());
+        let known = known.values().filter(|known| !self.changes.enumerations.contains_key(&known.name));
+        known.chain(self.changes.enumerations.values().flatten()).cloned().collect()
     }
 
     /// Returns the sequence of this full name, as the transaction sees it.

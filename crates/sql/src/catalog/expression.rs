@@ -6,9 +6,10 @@
 //!
 //! The bound form of an expression is [`Opaque`] here. The binder makes it when the expression is defined, so that
 //! CREATE or ALTER reports a mistake, and all later definitions of the table share it. The bound form never becomes
-//! invalid: a definition does not change, functions and types cannot be redefined, and a column's type cannot change
-//! while a CHECK refers to the column. The expression must not be bound again later, because the literal `'today'` in a
-//! DEFAULT is the day of the definition.
+//! invalid: a definition does not change, functions cannot be redefined, a label of an enumerated type keeps its
+//! number, and a column's type cannot change while a CHECK refers to the column. The expression must not be bound again
+//! later, because the literal `'today'` in a DEFAULT is the day of the definition. Another name of a type does not
+//! change its literals, so then the expression is bound again.
 
 use crate::depth::Syntax;
 use crate::opaque::Opaque;

@@ -4,7 +4,7 @@
 //! the key and of the table that declares it ([`Referrer`]). So creating or dropping a key changes the definitions of
 //! both tables, and every plan for either table is made again.
 
-use crate::catalog::{Table, describe};
+use crate::catalog::{Table, describe_as};
 use crate::{SqlError, state};
 use hotrow_storage::{RowRef, Value};
 
@@ -86,8 +86,9 @@ impl ForeignKey {
         let detail = if values.iter().any(Value::is_null) {
             "MATCH FULL does not allow mixing of null and nonnull key values.".to_owned()
         } else {
-            let columns = self.columns.iter().map(|&column| child.schema.columns[column].name.as_str());
-            format!("{} is not present in table \"{}\".", describe_key(columns, values), self.table)
+            let columns = self.columns.iter().map(|&column| (&child.schema.columns[column].name, column));
+            let key = describe_key(columns, child, values);
+            format!("{key} is not present in table \"{}\".", self.table)
         };
         SqlError::new(state::FOREIGN_KEY_VIOLATION, message).about_constraint(child.name(), &self.name).detail(detail)
     }
@@ -95,22 +96,29 @@ impl ForeignKey {
     /// Returns error 23503 for a deleted or changed row with these values in the referenced columns, which a row of
     /// `child` still references.
     pub fn still_referenced(&self, child: &Table, values: &[Value<'_>]) -> SqlError {
+        // A column of the child has the type of the column that it references, if that is enumerated.
+        let key = describe_key(self.referenced.iter().zip(self.columns.iter().copied()), child, values);
         let (parent, child) = (&self.table, child.name());
         let message = format!(
             "update or delete on table \"{parent}\" violates foreign key constraint \"{}\" on table \"{child}\"",
             self.name
         );
-        let key = describe_key(self.referenced.iter().map(String::as_str), values);
         SqlError::new(state::FOREIGN_KEY_VIOLATION, message)
             .about_constraint(child, &self.name)
             .detail(format!("{key} is still referenced from table \"{child}\"."))
     }
 }
 
-/// Formats the columns of a key and their values for a message: `Key (a, b)=(1, 2)`.
-pub fn describe_key<'n>(columns: impl Iterator<Item = &'n str>, values: &[Value<'_>]) -> String {
-    let columns: Vec<_> = columns.collect();
-    let values: Vec<_> = values.iter().map(describe).collect();
+/// Formats the columns of a key and their values for a message: `Key (a, b)=(1, 2)`. Each column has a name, and the
+/// position of a column of `table` with the same type.
+pub fn describe_key<'n>(
+    columns: impl Iterator<Item = (&'n String, usize)>,
+    table: &Table,
+    values: &[Value<'_>],
+) -> String {
+    let (columns, positions): (Vec<_>, Vec<_>) = columns.map(|(name, at)| (name.as_str(), at)).unzip();
+    let described = positions.iter().zip(values).map(|(&at, value)| describe_as(value, table.schema.columns[at].ty));
+    let values: Vec<_> = described.collect();
     format!("Key ({})=({})", columns.join(", "), values.join(", "))
 }
 

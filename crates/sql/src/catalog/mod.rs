@@ -1,5 +1,5 @@
-//! The catalog: the names and definitions of tables, views, sequences and procedures, and the engine's id of each
-//! table.
+//! The catalog: the names and definitions of tables, views, sequences, procedures and enumerated types, and the
+//! engine's id of each table.
 //!
 //! A [`Table`] is a definition that never changes. DDL makes another definition, and often another table of the engine,
 //! in the transaction's own [`Changes`]. All transactions see the changes once the transaction has committed. The
@@ -13,6 +13,7 @@
 //! | `table` | tables |
 //! | `expression` | DEFAULT and CHECK |
 //! | `foreign_key` | foreign keys |
+//! | `enumeration`, `named_types` | enumerated types; the types that names and OIDs mean |
 //! | `procedure`, `sequence`, `view` | procedures, sequences, views |
 //! | `search_path` | the lookup of relations by names without a schema |
 //! | `expected` | estimates of the tables' numbers of rows |
@@ -20,9 +21,11 @@
 //! | `stored`, `place_log` | definitions as rows; records of the places of sequences |
 
 mod definitions;
+pub mod enumeration;
 pub mod expected;
 mod expression;
 pub mod foreign_key;
+mod named_types;
 pub mod place_log;
 pub mod procedure;
 pub mod search_path;
@@ -35,5 +38,5 @@ pub mod view;
 pub use definitions::{Catalog, Changes, View};
 pub use expression::{Check, Condition, DefaultSource, DefaultValue, Mentioned, Written};
 pub(crate) use table::column_of;
-pub use table::{Comments, HIDDEN, Part, Rules, Table, describe, rename_comment};
+pub use table::{Comments, HIDDEN, Part, Rules, Table, describe, describe_as, rename_comment};
 pub use used::Used;

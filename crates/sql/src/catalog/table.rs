@@ -4,8 +4,12 @@ use super::expected::ExpectedRows;
 use super::expression::{Check, DefaultValue};
 use super::foreign_key::{ForeignKey, Referrer};
 use crate::table_lock::TableLock;
+use crate::types::{Styles, encode_text, enumeration, type_of};
 use crate::{SqlError, schema, state};
-use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId, TableSchema, Value};
+use bytes::BytesMut;
+use hotrow_storage::{
+    IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId, TableSchema, Type, Value,
+};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicI64, Ordering};
 use hotrow_txn::Engine;
@@ -241,7 +245,8 @@ impl Table {
 
     /// Formats the visible values of a row for messages: `(1, abc, null)`.
     pub fn describe_row(&self, row: RowRef<'_>) -> String {
-        let values: Vec<_> = (0..self.visible()).map(|column| describe(&row.value(column))).collect();
+        let values: Vec<_> =
+            (0..self.visible()).map(|column| describe_as(&row.value(column), self.schema.columns[column].ty)).collect();
         format!("({})", values.join(", "))
     }
 }
@@ -259,10 +264,21 @@ pub(crate) fn column_of(table: &Table, name: &str) -> Result<usize, SqlError> {
     })
 }
 
+/// Formats a value of a type for messages, in the default styles. The label of an enumerated type is shown as such.
+pub fn describe_as(value: &Value<'_>, ty: Type) -> String {
+    match enumeration(ty) {
+        Some(_) if !value.is_null() => text_of(value, ty),
+        _ => describe(value),
+    }
+}
+
 /// Formats a value for messages, in the default styles.
 pub fn describe(value: &Value<'_>) -> String {
-    let Some(ty) = crate::types::type_of(value) else { return "null".to_owned() };
-    let mut out = bytes::BytesMut::new();
-    crate::types::encode_text(value, ty, crate::types::Styles::default(), &mut out);
+    type_of(value).map_or_else(|| "null".to_owned(), |ty| text_of(value, ty))
+}
+
+fn text_of(value: &Value<'_>, ty: Type) -> String {
+    let mut out = BytesMut::new();
+    encode_text(value, ty, Styles::default(), &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }

@@ -1,6 +1,7 @@
 //! The definitions that a plan depends on.
 
 use super::definitions::{Changes, View};
+use super::enumeration::EnumType;
 use super::procedure::Procedure;
 use super::sequence::Sequence;
 use super::table::Table;
@@ -18,6 +19,8 @@ pub struct Used {
     pub procedures: Vec<Arc<Procedure>>,
     /// The views that the plan mentions, directly or through other views.
     pub views: Vec<Arc<StoredView>>,
+    /// The enumerated types that the plan names, or whose labels it mentions.
+    pub enumerations: Vec<Arc<EnumType>>,
     /// The names of relations as the statement writes them, each with the full name to which it was resolved.
     pub names: Vec<(RelationName, String)>,
     /// The sequences from which the plan takes numbers. A session locks them before it runs the plan.
@@ -53,6 +56,11 @@ impl Used {
         add(&mut self.views, view);
     }
 
+    /// Adds an enumerated type, unless it has been added before.
+    pub fn add_enumeration(&mut self, made: &Arc<EnumType>) {
+        add(&mut self.enumerations, made);
+    }
+
     /// Adds a written name with the full name to which it was resolved.
     pub fn add_name(&mut self, written: &RelationName, name: &str) {
         if !self.names.iter().any(|(known, _)| known == written) {
@@ -81,6 +89,7 @@ impl Used {
         other.tables.iter().for_each(|table| self.add_table(table));
         other.procedures.iter().for_each(|procedure| self.add_procedure(procedure));
         other.views.iter().for_each(|view| self.add_view(view));
+        other.enumerations.iter().for_each(|made| self.add_enumeration(made));
         other.names.iter().for_each(|(written, name)| self.add_name(written, name));
         for sequence in &other.sequences {
             if !self.sequences.iter().any(|known| Arc::ptr_eq(&known.lock, &sequence.lock)) {
@@ -94,15 +103,17 @@ impl Used {
         self.tables.iter().all(|table| view.is_table(table))
             && self.procedures.iter().all(|procedure| view.is_procedure(procedure))
             && self.views.iter().all(|stored| view.is_view(stored))
+            && self.enumerations.iter().all(|made| view.is_enumeration(made))
             && self.names.iter().all(|(written, name)| view.find(written) == *name)
             && self.sequences.iter().all(|used| view.sequence(&used.name).is_some_and(|now| now.id == used.id))
     }
 
-    /// Whether uncommitted changes create, replace or drop any of the tables, procedures, views or sequences.
+    /// Whether uncommitted changes create, replace or drop any of the tables, procedures, views, types or sequences.
     pub fn is_changed(&self, changes: &Changes) -> bool {
         self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
             || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.name))
             || self.views.iter().any(|view| changes.views.contains_key(&view.name))
+            || self.enumerations.iter().any(|made| changes.enumerations.contains_key(&made.name))
             || self.sequences.iter().any(|used| changes.sequences.contains_key(&used.name))
     }
 }

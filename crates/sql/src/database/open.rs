@@ -56,7 +56,7 @@ pub(super) fn open(engine: &dyn Engine, sink: Arc<dyn RedoSink>) -> Result<(Cata
             return Err(OpenError { object, reason });
         }
     }
-    let Definitions { mut changes, numbers } = definitions;
+    let Definitions { mut changes, numbers, .. } = definitions;
     bind(&changes, &catalog)?;
     for table in changes.tables.values().flatten() {
         restore_row_ids(engine, table)?;
@@ -114,8 +114,8 @@ fn each_row(
 
 /// Binds the expressions of all definitions.
 fn bind(definitions: &Changes, catalog: &Catalog) -> Result<(), OpenError> {
-    let none = Changes::default();
-    let view = View { catalog, changes: &none, path: None, styles: Styles::default() };
+    let types = Changes { enumerations: definitions.enumerations.clone(), ..Changes::default() };
+    let view = View { catalog, changes: &types, path: None, styles: Styles::default() };
     let wrong = |kind: &str, name: &str, what: String, error: SqlError| OpenError {
         object: object_name(kind, name),
         reason: format!("{what} cannot be bound: {}", error.message),

@@ -12,7 +12,6 @@ use crate::catalog::sequence::Sequence;
 use crate::catalog::{DefaultValue, Part, Table, column_of, rename_comment};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
-use crate::parse::data_type;
 use crate::parse::names::{fold, object_name};
 use crate::parse::sequence::SequenceOption;
 use crate::schema::{plain, undefined_table};
@@ -164,7 +163,13 @@ impl Ddl<'_> {
     }
 
     /// Drops a column, and with it the keys, indexes and constraints that it is part of.
-    fn drop_column(&mut self, table: &Arc<Table>, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
+    pub(super) fn drop_column(
+        &mut self,
+        table: &Arc<Table>,
+        name: &str,
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<(), Fail> {
         let at = match column_of(table, name) {
             Err(error) if if_exists => {
                 self.notice(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message));
@@ -384,7 +389,8 @@ impl Ddl<'_> {
     ) -> Result<(), Fail> {
         let old = &table.schema.columns[at];
         let name = &old.name;
-        let ty = data_type(ty)?;
+        let ty = self.view().data_type(ty)?;
+        self.keep_type(ty)?;
         if table.rules.checks.iter().any(|check| check.condition.looks_at(at)) {
             let what = "changing the type of a column that a CHECK constraint looks at";
             return Err(unsupported(what).hint("Drop the constraint, and add it again afterwards.").into());

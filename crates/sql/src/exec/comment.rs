@@ -2,6 +2,7 @@
 
 use super::Fail;
 use super::ddl::Ddl;
+use crate::catalog::enumeration::EnumType;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::view::StoredView;
 use crate::catalog::{Comments, Part, Table, column_of};
@@ -45,6 +46,10 @@ impl Ddl<'_> {
                     return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
                 }
                 self.comment_table(&name, Part::Constraint(constraint.clone()), text)?;
+            }
+            Commented::Type(name) => {
+                let made = self.owned_enumeration(name)?;
+                self.publish_enumeration(EnumType { comment: text.map(str::to_owned), ..(*made).clone() });
             }
             Commented::Schema(name) => {
                 self.lock(&super::schema::schema_lock(name), Mode::Exclusive)?;

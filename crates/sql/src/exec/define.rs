@@ -47,7 +47,7 @@ impl Ddl<'_> {
     /// Runs DROP PROCEDURE. A procedure that calls a dropped one fails when it is called.
     pub(crate) fn drop_procedures(&mut self, drop: &DropProcedures) -> Result<&'static str, Fail> {
         for (name, types) in &drop.procedures {
-            let types = types.as_ref().map(|types| argument_types(types)).transpose()?;
+            let types = types.as_ref().map(|types| argument_types(types, self.view())).transpose()?;
             self.lock(&procedure_lock(name), Mode::Exclusive)?;
             let matching = |known: &Arc<Procedure>| match &types {
                 Some(types) => known.inputs().map(|argument| argument.ty).eq(types.iter().copied()),

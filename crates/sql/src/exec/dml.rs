@@ -518,5 +518,5 @@ pub(crate) fn duplicate_key(table: &Table, index: IndexRef, row: Option<RowRef<'
 pub(crate) fn describe_key(table: &Table, index: IndexRef, row: RowRef<'_>) -> String {
     let columns = table.index_columns(index);
     let values: Vec<_> = columns.iter().map(|&at| row.value(at)).collect();
-    foreign_key::describe_key(columns.iter().map(|&at| table.schema.columns[at].name.as_str()), &values)
+    foreign_key::describe_key(columns.iter().map(|&at| (&table.schema.columns[at].name, at)), table, &values)
 }

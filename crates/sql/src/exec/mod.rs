@@ -23,6 +23,7 @@
 //! | `partition` | partition keys |
 //! | `storage` | clauses of definitions about storage, which are checked and then ignored |
 //! | `schema`, `comment` | schemas and owners; COMMENT ON |
+//! | `enumeration`, `relabel` | CREATE, ALTER and DROP TYPE; other names of labels |
 //! | `like` | LIKE in CREATE TABLE |
 //! | `define` | definitions of procedures |
 //! | `view` | definitions of views |
@@ -45,6 +46,7 @@ pub(crate) mod ddl;
 mod define;
 pub(crate) mod dml;
 mod dml_from;
+mod enumeration;
 mod foreign_key;
 mod join;
 mod json_rows;
@@ -54,6 +56,7 @@ mod measured;
 mod partition;
 mod procedure;
 mod rebuild;
+mod relabel;
 pub(crate) mod scan;
 mod schema;
 mod sequence;

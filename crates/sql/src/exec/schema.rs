@@ -2,6 +2,7 @@
 
 use super::Fail;
 use super::ddl::Ddl;
+use crate::catalog::enumeration::{EnumType, undefined_type};
 use crate::catalog::view::StoredView;
 use crate::catalog::{Part, Table, rename_comment};
 use crate::error::unsupported;
@@ -38,6 +39,7 @@ impl Ddl<'_> {
             Definition::Alter { kind, name, if_exists, change } => {
                 self.alter_relation(*kind, name, *if_exists, change)?;
             }
+            Definition::Type(statement) => self.run_type(statement)?,
             Definition::Comment(commented, text) => self.comment(commented, text.as_deref())?,
             Definition::Privileges { revoke, granted, columns, roles } => {
                 self.check_granted(granted, columns)?;
@@ -110,6 +112,14 @@ impl Ddl<'_> {
             Granted::Schemas(names) => {
                 let missing = names.iter().find(|name| !self.view().has_schema(name));
                 missing.map_or(Ok(()), |name| Err(undefined_schema(name)))
+            }
+            Granted::Types(names) => {
+                let is_there = |name: &&RelationName| {
+                    let parts: Vec<_> = name.schema.iter().chain([&name.name]).cloned().collect();
+                    self.view().named_enumeration(&parts).is_some()
+                };
+                let missing = names.iter().find(|name| !is_there(name));
+                missing.map_or(Ok(()), |name| Err(undefined_type(&name.to_string())))
             }
             Granted::Databases(names) => match names.iter().find(|name| *name != DATABASE) {
                 Some(name) => {
@@ -192,10 +202,12 @@ impl Ddl<'_> {
             owned => owned?,
         };
         let (tables, views, sequences) = self.contents(name);
+        let types = self.types_in(name);
         let written = |name: &str| self.view().written(name);
         let mut lines: Vec<_> = tables.iter().map(|table| format!("table {}", written(table))).collect();
         lines.extend(views.iter().map(|view| format!("view {}", written(&view.name))));
         lines.extend(sequences.iter().map(|sequence| format!("sequence {}", written(sequence))));
+        lines.extend(types.iter().map(|made| format!("type {}", made.definition.name)));
         if !lines.is_empty() && !cascade {
             let details: Vec<_> = lines.iter().map(|line| format!("{line} depends on schema {name}")).collect();
             let message = format!("cannot drop schema {name} because other objects depend on it");
@@ -223,6 +235,10 @@ impl Ddl<'_> {
         for sequence in sequences {
             self.drop_sequence(&sequence, false, true)?;
         }
+        for made in types {
+            let written = RelationName { schema: Some(name.to_owned()), name: plain(&made.name).to_owned() };
+            self.drop_enumeration(&written, false, true)?;
+        }
         self.context.transaction.changes.schemas.insert(name.to_owned(), None);
         Ok(())
     }
@@ -245,12 +261,22 @@ impl Ddl<'_> {
         (tables, views, sequences)
     }
 
+    /// Returns the enumerated types of a schema.
+    fn types_in(&self, name: &str) -> Vec<Arc<EnumType>> {
+        let mut types = self.view().enumerations();
+        types.retain(|made| schema::split(&made.name).0 == name);
+        types
+    }
+
     fn rename_schema(&mut self, old: &str, new: &str) -> Result<(), Fail> {
         let schema = self.owned_schema(old, "rename")?;
         self.claim_schema(new)?;
         self.context.transaction.changes.schemas.insert(old.to_owned(), None);
         self.context.transaction.changes.schemas.insert(new.to_owned(), Some(schema));
         let (tables, views, sequences) = self.contents(old);
+        for made in self.types_in(old) {
+            self.move_enumeration(&made, &schema::full(new, plain(&made.name)))?;
+        }
         for name in tables {
             let table = self.owned_table(&name)?;
             self.move_with_sequences(&table, new)?;

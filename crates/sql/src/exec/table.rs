@@ -7,7 +7,6 @@ use super::{Fail, partition, storage};
 use crate::bind::{define_check, define_default, not_a_table};
 use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table};
 use crate::error::unsupported;
-use crate::parse::data_type;
 use crate::parse::like::LikeOptions;
 use crate::parse::names::{fold, object_name};
 use crate::plan::CreateAs;
@@ -154,7 +153,8 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "tables can have at most 1600 columns"));
         }
         let serial = serial_type(&column.data_type);
-        let ty = serial.map_or_else(|| data_type(&column.data_type), Ok)?;
+        let ty = serial.map_or_else(|| self.view().data_type(&column.data_type), Ok)?;
+        self.keep_type(ty)?;
         let (mut nullable, mut default) = (serial.is_none(), None);
         let twice = |default: &mut Option<DefaultValue>, new: DefaultValue| match default.replace(new) {
             None => Ok(()),

@@ -37,8 +37,8 @@ pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
     if let (Type::Array(from), Type::Array(to)) = (from, to) {
         return can_cast(from.ty(), to.ty(), strictness);
     }
-    let same = std::mem::discriminant(&from) == std::mem::discriminant(&to);
-    if same || (from.is_text() && to.is_text()) {
+    let same = std::mem::discriminant(&from) == std::mem::discriminant(&to) && !matches!(from, Type::Enum(_));
+    if same || from == to || (from.is_text() && to.is_text()) {
         return true;
     }
     match (from, to) {

@@ -4,8 +4,9 @@ use super::functions::{Form, form_of};
 use super::{ArrayFunction, Comparison, Expr, Function, SubqueryTest};
 use crate::catalog::{Table, describe};
 use crate::schema::quoted;
-use crate::types::{is_number, type_of};
-use hotrow_storage::{Type, Value};
+use crate::types::{Styles, encode_text, enumeration, is_number, type_of};
+use bytes::BytesMut;
+use hotrow_storage::{Element, Type, Value};
 
 /// Formats an expression similarly to SQL, for EXPLAIN and the catalogs. If a table is given, columns are shown by its
 /// names.
@@ -39,12 +40,19 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
             inner => format!("(NOT {})", show(inner)),
         },
         Expr::IsNull(inner) => format!("({} IS NULL)", show(inner)),
-        Expr::Compare(operator, pair, _) => format!("({} {} {})", show(&pair.0), operator.symbol(), show(&pair.1)),
+        Expr::Compare(operator, pair, _) => {
+            let [left, right] = beside([&pair.0, &pair.1], table);
+            format!("({left} {} {right})", operator.symbol())
+        }
         Expr::Arithmetic(operator, pair) => format!("({} {} {})", show(&pair.0), operator.symbol(), show(&pair.1)),
-        Expr::In(value, list, _) => format!("({} IN ({}))", show(value), all(list, ", ")),
+        Expr::In(value, list, _) => {
+            let items = list.iter().map(|item| beside([value, item], table)[1].clone());
+            format!("({} IN ({}))", show(value), items.collect::<Vec<_>>().join(", "))
+        }
         Expr::Call(Function::Array(ArrayFunction::Any(operator, every, _)), list) if let [value, array] = &list[..] => {
             let way = if *every { "ALL" } else { "ANY" };
-            format!("({} {} {way} ({}))", show(value), operator.symbol(), show(array))
+            let [value, array] = beside([value, array], table);
+            format!("({value} {} {way} ({array}))", operator.symbol())
         }
         Expr::Call(Function::Array(ArrayFunction::Like { ignore_case, negated, all }), list)
             if let [text, patterns] = &list[..] =>
@@ -101,6 +109,33 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
             format!("(… {})", parts.join(", "))
         }
     }
+}
+
+/// Formats two expressions that are compared. A constant beside a column of an enumerated type is shown as its label.
+fn beside(pair: [&Expr; 2], table: Option<&Table>) -> [String; 2] {
+    let of_enum = pair.iter().find_map(|expr| enum_column(expr, table));
+    pair.map(|expr| labelled(expr, of_enum).unwrap_or_else(|| shown(expr, table)))
+}
+
+/// Returns the type of a column, if it is enumerated.
+fn enum_column(expr: &Expr, table: Option<&Table>) -> Option<Type> {
+    let Expr::Column(column) = expr else { return None };
+    let ty = table?.schema.columns.get(*column)?.ty;
+    enumeration(ty).map(|_| ty)
+}
+
+/// Formats a constant that stands beside a value of an enumerated type as a literal, whose type the value beside it
+/// decides. Returns `None` for any other expression.
+fn labelled(expr: &Expr, of_enum: Option<Type>) -> Option<String> {
+    let (ty, value) = match (of_enum?, expr) {
+        (ty, Expr::Const(value @ Value::Array(_))) => (Element::of(ty).map_or(ty, Type::Array), value),
+        (ty, Expr::Const(value @ Value::Int4(_))) => (ty, value),
+        _ => return None,
+    };
+    let mut text = BytesMut::new();
+    encode_text(value, ty, Styles::default(), &mut text);
+    let text = String::from_utf8_lossy(&text).replace('\'', "''");
+    Some(format!("'{text}'"))
 }
 
 /// Formats a constant: a number or a Boolean as it is, a text in quotes, and anything else in quotes with its type.

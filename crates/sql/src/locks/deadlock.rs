@@ -1,7 +1,7 @@
 //! The error texts for the victim of a deadlock: a line for each wait of the cycle, as in PostgreSQL.
 
 use crate::advisory::Key;
-use crate::catalog::{Table, View, describe};
+use crate::catalog::{Table, View, describe_as};
 use crate::locks::blocking::Awaited;
 use hotrow_storage::{IndexRef, TableId};
 use hotrow_sync::Arc;
@@ -81,6 +81,7 @@ pub(crate) fn columns(table: &Table, index: IndexRef, key: &hotrow_storage::Key)
     let positions = table.index_columns(index);
     let values = table.index_key(index).values(key).unwrap_or_default();
     let names: Vec<_> = positions.iter().take(values.len()).map(|&at| table.schema.columns[at].name.as_str()).collect();
-    let values: Vec<_> = values.iter().map(describe).collect();
+    let described = positions.iter().zip(&values).map(|(&at, value)| describe_as(value, table.schema.columns[at].ty));
+    let values: Vec<_> = described.collect();
     format!("({})=({})", names.join(", "), values.join(", "))
 }

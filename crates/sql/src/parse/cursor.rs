@@ -3,6 +3,7 @@
 use super::lex::{Token, TokenKind, character_position, identifier, string_value};
 use crate::schema::RelationName;
 use crate::{SqlError, state};
+use std::ops::Range;
 
 /// Reads a statement token by token. A method that expects a token which is not next returns a syntax error.
 #[derive(Clone, Debug)]
@@ -68,6 +69,33 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn expect(&mut self, keyword: &str) -> Result<(), SqlError> {
         if self.take(keyword) { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    /// Takes symbols that follow each other, if they are there.
+    pub(super) fn take_symbols(&mut self, symbols: &[u8]) -> bool {
+        let follow = symbols.iter().enumerate().all(|(ahead, symbol)| self.follows_symbol(ahead, &[*symbol]));
+        if follow {
+            symbols.iter().for_each(|_| self.advance());
+        }
+        follow
+    }
+
+    /// Takes a string between dollars, if it is there, and returns where in the text its contents are.
+    pub(super) fn take_body(&mut self) -> Option<Range<usize>> {
+        let token = self.tokens.get(self.at).filter(|token| token.kind == TokenKind::OtherString)?;
+        let tag = self.text(token).strip_prefix('$')?.find('$')? + 2;
+        let (start, end) = (token.start + tag, token.end.checked_sub(tag)?);
+        self.at += 1;
+        (start <= end).then_some(start..end)
+    }
+
+    /// Takes IF EXISTS, if it is there.
+    pub(super) fn if_exists(&mut self) -> Result<bool, SqlError> {
+        let found = self.take("if");
+        if found {
+            self.expect("exists")?;
+        }
+        Ok(found)
     }
 
     pub(super) fn expect_symbol(&mut self, symbol: u8) -> Result<(), SqlError> {

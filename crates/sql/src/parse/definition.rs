@@ -1,6 +1,8 @@
-//! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER VIEW, SET SCHEMA and OWNER TO, GRANT and REVOKE.
+//! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER VIEW, SET SCHEMA and OWNER TO, GRANT and REVOKE; statements about
+//! types.
 
 use super::cursor::Cursor;
+use super::enumeration::{self, TypeStatement};
 use crate::error::unsupported;
 use crate::schema::RelationName;
 use crate::{SqlError, state};
@@ -42,6 +44,8 @@ pub enum Commented {
     Constraint(String, RelationName),
     /// SCHEMA
     Schema(String),
+    /// TYPE
+    Type(RelationName),
 }
 
 /// The objects that a GRANT or REVOKE statement names.
@@ -55,6 +59,8 @@ pub enum Granted {
     Databases(Vec<String>),
     /// Functions and procedures.
     Routines(Vec<String>),
+    /// Types.
+    Types(Vec<RelationName>),
 }
 
 /// A statement that this module reads.
@@ -93,6 +99,8 @@ pub enum Definition {
         /// The change to the relation.
         change: Change,
     },
+    /// CREATE, ALTER or DROP TYPE
+    Type(TypeStatement),
     /// COMMENT ON … IS: the object and the comment; `None` is NULL, which removes the comment.
     Comment(Commented, Option<String>),
     /// GRANT or REVOKE.
@@ -118,6 +126,9 @@ impl Definition {
             Definition::Alter { kind: RelationKind::Table, .. } => "ALTER TABLE",
             Definition::Alter { kind: RelationKind::View, .. } => "ALTER VIEW",
             Definition::Alter { kind: RelationKind::Sequence, .. } => "ALTER SEQUENCE",
+            Definition::Type(TypeStatement::Create(..)) => "CREATE TYPE",
+            Definition::Type(TypeStatement::Alter(..)) => "ALTER TYPE",
+            Definition::Type(TypeStatement::Drop { .. }) => "DROP TYPE",
             Definition::Comment(..) => "COMMENT",
             Definition::Privileges { revoke: false, .. } => "GRANT",
             Definition::Privileges { revoke: true, .. } => "REVOKE",
@@ -133,19 +144,12 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlEr
         "create" if of_schema => create_schema(cursor)?,
         "drop" if of_schema => drop_schemas(cursor)?,
         "alter" if of_schema => alter_schema(cursor)?,
+        "create" | "alter" | "drop" if cursor.follows(1, "type") => Definition::Type(enumeration::parse(cursor)?),
         "alter" => return alter(cursor),
         "comment" => comment(cursor)?,
         "grant" | "revoke" => privileges(cursor, word == "revoke")?,
         _ => return Ok(None),
     }))
-}
-
-fn if_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
-    let found = cursor.take("if");
-    if found {
-        cursor.expect("exists")?;
-    }
-    Ok(found)
 }
 
 fn create_schema(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
@@ -168,7 +172,7 @@ fn create_schema(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
 fn drop_schemas(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
     cursor.advance();
     cursor.advance();
-    let if_exists = if_exists(cursor)?;
+    let if_exists = cursor.if_exists()?;
     let mut names = vec![cursor.name()?];
     while cursor.take_symbol(b',') {
         names.push(cursor.name()?);
@@ -252,6 +256,7 @@ fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
         "sequence" => Commented::Relation(RelationKind::Sequence, cursor.qualified_name()?),
         "index" => Commented::Index(cursor.qualified_name()?),
         "schema" => Commented::Schema(cursor.name()?),
+        "type" => Commented::Type(cursor.qualified_name()?),
         "constraint" => {
             let name = cursor.name()?;
             cursor.expect("on")?;
@@ -268,7 +273,7 @@ fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
             }
             Commented::Column(crate::parse::names::relation_name(&parts)?, column)
         }
-        kind @ ("database" | "procedure" | "function" | "type" | "domain" | "extension" | "role" | "trigger") => {
+        kind @ ("database" | "procedure" | "function" | "domain" | "extension" | "role" | "trigger") => {
             return Err(unsupported(&format!("COMMENT ON {}", kind.to_uppercase())));
         }
         _ => return Err(wrong),
@@ -379,7 +384,15 @@ fn granted(cursor: &mut Cursor<'_>) -> Result<Granted, SqlError> {
             }
         }
     }
-    for word in ["language", "type", "domain", "tablespace", "foreign", "large", "parameter"] {
+    if cursor.follows(0, "type") && !cursor.follows(1, "to") && !cursor.follows(1, "from") {
+        cursor.advance();
+        let mut names = vec![cursor.qualified_name()?];
+        while cursor.take_symbol(b',') {
+            names.push(cursor.qualified_name()?);
+        }
+        return Ok(Granted::Types(names));
+    }
+    for word in ["language", "domain", "tablespace", "foreign", "large", "parameter"] {
         if cursor.follows(0, word) && !cursor.follows(1, "to") && !cursor.follows(1, "from") {
             return Err(unsupported(&format!("privileges on a {word}")));
         }

@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `lex` | tokens, for splitting and normalising |
-//! | `definition` | CREATE SCHEMA, COMMENT, OWNER TO, GRANT and the like, read by hand |
+//! | `definition`, `enumeration` | CREATE SCHEMA, CREATE TYPE, COMMENT, OWNER TO, GRANT and the like, read by hand |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
 //! | `utility`, `copy`, `procedure`, `sequence`, `cursors`, `explain` | statements that are read by hand |
 //! | `cursor` | a place in a statement's tokens, for reading by hand |
@@ -20,6 +20,7 @@ mod copy;
 mod cursor;
 pub mod cursors;
 pub mod definition;
+pub mod enumeration;
 mod explain;
 pub mod lex;
 pub mod like;
@@ -38,7 +39,7 @@ pub mod window;
 pub use explain::ExplainOptions;
 pub use size::reading_bytes;
 pub use syntax::{overrides_identities, parse_arguments, parse_expr, parse_query, parse_type, position};
-pub use types::data_type;
+pub use types::{data_type, data_type_among};
 
 use crate::depth::{Syntax, with_room};
 use crate::schema::RelationName;

@@ -8,8 +8,13 @@ use crate::{SqlError, state};
 use hotrow_storage::{Digits, Element, Precision, Type};
 use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
 
-/// Returns the type that a type's name means.
+/// Returns the type that a type's name means, if the type is built in.
 pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
+    data_type_among(ty, &|_| None)
+}
+
+/// Returns the type that a type's name means. `made` finds the types that users have made, by the parts of their names.
+pub fn data_type_among(ty: &DataType, made: &dyn Fn(&[String]) -> Option<Type>) -> Result<Type, SqlError> {
     Ok(match ty {
         DataType::Bool | DataType::Boolean => Type::Bool,
         DataType::SmallInt(None) | DataType::Int2(None) => Type::Int2,
@@ -43,7 +48,7 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
             if let [schema, plain] = name.as_slice()
                 && schema == "pg_catalog"
             {
-                return data_type(&parse_type(plain)?);
+                return data_type_among(&parse_type(plain)?, &|_| None);
             }
             match name.last().map(String::as_str) {
                 Some("timestamptz") => Type::TIMESTAMP_TZ,
@@ -51,11 +56,11 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
                 Some("name") => Type::Name,
                 Some("oid") => Type::Oid,
                 Some("xid" | "cid") => Type::Int4,
-                _ => return Err(undefined_type(&name.join("."))),
+                _ => made(&name).ok_or_else(|| undefined_type(&name.join(".")))?,
             }
         }
         DataType::Array(ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::Qualified(element, _)) => {
-            let element = with_room(|| data_type(element))?;
+            let element = with_room(|| data_type_among(element, made))?;
             let several = || unsupported("an array of more than one dimension");
             Type::Array(Element::of(element).ok_or_else(several)?)
         }

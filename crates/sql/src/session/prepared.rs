@@ -29,6 +29,11 @@ impl Kept {
 }
 
 impl Session {
+    /// Returns the type with this OID, built in or made by a user, or `None` if there is none.
+    pub fn type_of_oid(&self, oid: u32) -> Option<Type> {
+        self.view().type_of_oid(oid, -1)
+    }
+
     /// Prepares a statement. The empty name is that of the unnamed statement. `types` are the types that the client
     /// gives for the first parameters; `None` leaves a type to the planner.
     pub fn parse(&mut self, name: &str, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {

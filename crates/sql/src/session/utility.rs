@@ -12,7 +12,7 @@ use crate::exec::Fail;
 use crate::expr::Input;
 use crate::parse::lex::{TokenKind, tokenize};
 use crate::parse::utility::{Modes, Utility};
-use crate::parse::{data_type, parse_arguments, parse_type};
+use crate::parse::{parse_arguments, parse_type};
 use crate::plan::Statement;
 use crate::schema::{RelationName, undefined_table};
 use crate::settings::CONCURRENCY;
@@ -254,7 +254,7 @@ impl Session {
     fn prepare_by_name(&mut self, name: &str, types: &[String], sql: &str) -> Result<Tag, Fail> {
         let mut declared = Vec::with_capacity(types.len());
         for ty in types {
-            declared.push(Some(data_type(&parse_type(ty)?)?));
+            declared.push(Some(self.view().data_type(&parse_type(ty)?)?));
         }
         check_preparable(sql)?;
         // Notices about names that are too long were sent for the whole text.

@@ -9,6 +9,7 @@ use crate::schema::PUBLIC;
 use hotrow_storage::Value;
 
 /// The numbers of the catalogs whose objects have comments.
+const PG_TYPE: u32 = 1247;
 const PG_NAMESPACE: u32 = 2615;
 const PG_CONSTRAINT: u32 = 2606;
 
@@ -34,6 +35,10 @@ fn comments(context: &SessionContext) -> Vec<Comment> {
         let object = objects::number_of_schema(context, &name);
         let text = schema.comment.clone().or_else(standard);
         all.extend(text.map(|text| Comment { object, catalog: PG_NAMESPACE, column: 0, text }));
+    }
+    for made in view.enumerations() {
+        let (object, text) = (made.definition.oids[0], made.comment.clone());
+        all.extend(text.map(|text| Comment { object, catalog: PG_TYPE, column: 0, text }));
     }
     for object in objects::objects(context) {
         match &object.kind {
@@ -105,6 +110,7 @@ pub(crate) fn comment_on(
         None => None,
         Some("pg_class") => Some(PG_CLASS),
         Some("pg_namespace") => Some(PG_NAMESPACE),
+        Some("pg_type") => Some(PG_TYPE),
         Some("pg_constraint") => Some(PG_CONSTRAINT),
         Some(_) => return None,
     };

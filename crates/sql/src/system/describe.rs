@@ -7,7 +7,7 @@ use crate::context::SessionContext;
 use crate::expr::{Expr, Strictness, shown};
 use crate::parse::window::restored;
 use crate::schema::quoted;
-use crate::types::{decode_text, encode_text, type_name, without_modifier};
+use crate::types::{decode_text, encode_text, enumeration, oid as type_oid, type_name, without_modifier};
 use bytes::BytesMut;
 use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_sync::Arc;
@@ -80,9 +80,13 @@ fn constant(value: &Value<'_>, ty: Type, context: &SessionContext) -> String {
     let text = String::from_utf8_lossy(&text).replace('\'', "''");
     let is_positive = text.starts_with(|first: char| first.is_ascii_digit());
     match value {
-        Value::Int4(_) if is_positive => text,
+        Value::Int4(_) if is_positive && enumeration(ty).is_none() => text,
         Value::Numeric(_) if is_positive && text.contains(['.', 'e', 'E']) => text,
         _ if matches!(ty, Type::Char(_)) => format!("'{text}'::bpchar"),
+        _ if enumeration(ty).is_some() => {
+            let name = objects::type_of_number(context, type_oid(ty));
+            name.map_or_else(|| format!("'{text}'"), |name| format!("'{text}'::{name}"))
+        }
         _ => format!("'{text}'::{}", type_name(Some(ty))),
     }
 }
@@ -212,8 +216,8 @@ pub(super) fn of_view(view: &Arc<crate::catalog::view::StoredView>) -> String {
 
 /// Returns the SQL name of the type with this OID and modifier, as `format_type` does. Returns `-` for zero, and `???`
 /// for an unknown OID.
-pub(crate) fn format_type(number: u32, modifier: i32) -> String {
+pub(crate) fn format_type(context: &SessionContext, number: u32, modifier: i32) -> String {
     objects::declared(number, modifier)
-        .or_else(|| objects::type_of_number(number))
+        .or_else(|| objects::type_of_number(context, number))
         .unwrap_or_else(|| if number == 0 { "-".to_owned() } else { "???".to_owned() })
 }

@@ -7,6 +7,7 @@ use super::relation::{Maker, Rows, text};
 use crate::catalog::Table;
 use crate::context::SessionContext;
 use crate::schema::{self, DATABASE};
+use crate::types::{enumeration, type_name};
 use hotrow_storage::{IndexRef, Type, Value};
 
 /// Returns the function that builds the rows of this relation, or `None` if the relation is always empty.
@@ -72,16 +73,21 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in shown(context) {
         for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
             let mut row = place(&TABLE, &object.schema_name, &object.name);
-            let is_array = matches!(ty, Type::Array(_));
+            let data_type = match ty {
+                Type::Array(_) => "ARRAY".to_owned(),
+                Type::Enum(_) => "USER-DEFINED".to_owned(),
+                ty => type_name(Some(ty)),
+            };
+            let made = enumeration(ty).and_then(|id| context.view().enumeration_of(id));
             row.extend([
                 ("column_name", text(name)),
                 ("ordinal_position", Value::Int4(at as i32 + 1)),
                 ("is_nullable", yes(nullable)),
                 ("udt_catalog", text(DATABASE)),
-                ("udt_schema", text("pg_catalog")),
-                ("udt_name", text(objects::short_name(ty))),
+                ("udt_schema", text(made.as_ref().map_or("pg_catalog", |made| schema::split(&made.name).0))),
+                ("udt_name", text(objects::short_name(context, ty))),
                 ("dtd_identifier", text((at + 1).to_string())),
-                ("data_type", text(if is_array { "ARRAY".to_owned() } else { crate::types::type_name(Some(ty)) })),
+                ("data_type", text(data_type)),
                 ("is_self_referencing", yes(false)),
                 ("is_identity", yes(!identity(&object, at).is_empty())),
                 ("identity_cycle", yes(false)),
@@ -155,6 +161,7 @@ fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
         Type::Name
         | Type::Oid
         | Type::Reg(_)
+        | Type::Enum(_)
         | Type::Bool
         | Type::Json
         | Type::Jsonb

@@ -267,10 +267,12 @@ pub(super) const TYPES: [KnownType; 19] = [
 ];
 
 /// Returns the OID of the type that a text names, by its name in the catalogs or in SQL, or `None` if there is none.
-pub(crate) fn number_of_type(name: &str) -> Option<u32> {
+pub(crate) fn number_of_type(context: &SessionContext, name: &str) -> Option<u32> {
     let (is_qualified, plain) = match written_name(name) {
         Ok(RelationName { schema: Some(schema), name }) if schema == "pg_catalog" => (true, name),
-        Ok(RelationName { schema: Some(_), .. }) => return None,
+        Ok(RelationName { schema: Some(schema), name }) => {
+            return made_type(context, &[schema, name]);
+        }
         Ok(written) => (false, written.name),
         Err(_) => (false, String::new()),
     };
@@ -283,26 +285,52 @@ pub(crate) fn number_of_type(name: &str) -> Option<u32> {
         let element = plain.strip_prefix('_')?;
         all().find(|known| known.name == element).map(|known| known.array)
     };
-    by_name.or_else(array).or_else(|| {
-        let ty = crate::parse::parse_type(name).and_then(|ty| crate::parse::data_type(&ty)).ok()?;
+    let made = || made_type(context, std::slice::from_ref(&plain));
+    by_name.or_else(array).or_else(made).or_else(|| {
+        let ty = crate::parse::parse_type(name).and_then(|ty| context.view().data_type(&ty)).ok()?;
         Some(type_oid(ty))
     })
 }
 
-/// Returns the name in SQL of the type with this OID, or `None` if there is no such type.
-pub(super) fn type_of_number(number: u32) -> Option<String> {
-    TYPES.iter().chain(&OTHERS).find_map(|known| match number {
+/// Returns the OID of the enumerated type, or of the array of one, that a name in parts means.
+fn made_type(context: &SessionContext, parts: &[String]) -> Option<u32> {
+    let view = context.view();
+    let array = || {
+        let (name, schema) = parts.split_last()?;
+        let element = [schema, &[name.strip_prefix('_')?.to_owned()]].concat();
+        view.named_enumeration(&element).map(|made| made.definition.oids[1])
+    };
+    view.named_enumeration(parts).map(|made| made.definition.oids[0]).or_else(array)
+}
+
+/// Returns the name in SQL of the type with this OID, or `None` if there is no such type. An enumerated type has its
+/// schema in front if the search path does not find it.
+pub(super) fn type_of_number(context: &SessionContext, number: u32) -> Option<String> {
+    let made = || match context.view().type_of_oid(number, -1)? {
+        Type::Array(element) => type_of_number(context, type_oid(element.ty())).map(|name| format!("{name}[]")),
+        Type::Enum(id) => {
+            let made = context.view().enumeration_of(id)?;
+            let (within, name) = schema::split(&made.name);
+            let found = context.view().named_enumeration(&[name.to_owned()]);
+            let is_visible = found.is_some_and(|found| Arc::ptr_eq(&found, &made));
+            let name = schema::quoted(name);
+            Some(if is_visible { name } else { format!("{}.{name}", schema::quoted(within)) })
+        }
+        _ => None,
+    };
+    let known = TYPES.iter().chain(&OTHERS).find_map(|known| match number {
         _ if known.number == number => Some(known.sql.to_owned()),
         _ if known.array == number => Some(format!("{}[]", known.sql)),
         _ => None,
-    })
+    });
+    known.or_else(made)
 }
 
 /// Returns the name of the object with this OID, or its number if there is no such object.
 pub(crate) fn name_of_object(context: &SessionContext, registry: Registry, number: u32) -> String {
     let name = match registry {
         Registry::Class => relation_of_number(context, number),
-        Registry::Type => type_of_number(number),
+        Registry::Type => type_of_number(context, number),
         Registry::Namespace => schema_of_number(context, number),
     };
     name.unwrap_or_else(|| number_or_none(number))
@@ -336,15 +364,19 @@ pub(crate) fn number_or_none(number: u32) -> String {
 /// Whether a function of this name parses or formats the values of a type, such as `int4in`.
 pub(crate) fn is_type_function(name: &str) -> bool {
     let own = |known: &KnownType| functions(known.name).iter().any(|function| function == name);
-    TYPES.iter().chain(&OTHERS).any(own) || functions("array_").iter().any(|function| function == name)
+    let is_of = |prefix| functions(prefix).iter().any(|function| function == name);
+    TYPES.iter().chain(&OTHERS).any(own) || is_of("array_") || is_of("enum_")
 }
 
 /// Returns the name of a type in the catalogs, such as `int4` or `_int4`.
-pub(super) fn short_name(ty: Type) -> String {
+pub(super) fn short_name(context: &SessionContext, ty: Type) -> String {
     if let Type::Array(element) = ty
         && !element.is_vector()
     {
-        return format!("_{}", short_name(element.ty()));
+        return format!("_{}", short_name(context, element.ty()));
+    }
+    if let Type::Enum(id) = ty {
+        return context.view().enumeration_of(id).map_or_else(String::new, |made| schema::plain(&made.name).to_owned());
     }
     let number = type_oid(ty);
     TYPES.iter().chain(&OTHERS).find(|known| known.number == number).map_or("text", |known| known.name).to_owned()

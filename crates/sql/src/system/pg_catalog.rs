@@ -7,6 +7,7 @@ use super::relation::{Maker, Rows, oid, text};
 use super::{depend, operator_classes, other_types};
 use crate::catalog::foreign_key::ReferentialAction;
 use crate::context::SessionContext;
+use crate::schema;
 use crate::types::{oid as type_oid, type_len, typmod};
 use hotrow_storage::{Array, Column, Element, IndexRef, Type, Value};
 
@@ -18,6 +19,7 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "pg_attribute" => attributes,
         "pg_attrdef" => defaults,
         "pg_type" => types,
+        "pg_enum" => labels,
         "pg_index" => indexes,
         "pg_constraint" => constraints,
         "pg_sequence" => sequences,
@@ -170,7 +172,7 @@ fn defaults(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-fn types(_: &SessionContext, rows: &mut Rows<'_>) {
+fn types(context: &SessionContext, rows: &mut Rows<'_>) {
     for known in TYPES.iter().chain(&OTHERS) {
         let is_vector = known.category == "A";
         let own = vec![
@@ -187,36 +189,83 @@ fn types(_: &SessionContext, rows: &mut Rows<'_>) {
             ("typstorage", text(other_types::storage(known))),
             ("typsubscript", text(if is_vector { "array_subscript_handler" } else { "-" })),
         ];
-        let of_array = vec![
-            ("oid", oid(known.array)),
-            ("typname", text(format!("_{}", known.name))),
-            ("typlen", Value::Int2(-1)),
-            ("typcategory", text("A")),
-            ("typelem", oid(known.number)),
+        rows.push([common_of_type(PG_CATALOG, known.name), own].concat());
+        let mut of_array = array_type(PG_CATALOG, known.array, known.name, known.number);
+        of_array.extend([
             ("typcollation", oid(other_types::collation(known))),
             ("typalign", text(if other_types::alignment(known) == "d" { "d" } else { "i" })),
-            ("typstorage", text("x")),
-            ("typsubscript", text("array_subscript_handler")),
+        ]);
+        rows.push(of_array);
+    }
+    for made in context.view().enumerations() {
+        let (within, name) = schema::split(&made.name);
+        let namespace = objects::number_of_schema(context, within);
+        let [number, array] = made.definition.oids;
+        let own = vec![
+            ("oid", oid(number)),
+            ("typname", text(name)),
+            ("typtype", text("e")),
+            ("typlen", Value::Int2(4)),
+            ("typbyval", Value::Bool(true)),
+            ("typcategory", text("E")),
+            ("typarray", oid(array)),
+            ("typalign", text("i")),
+            ("typstorage", text("p")),
+            ("typsubscript", text("-")),
         ];
-        for (special, functions) in [(own, known.name), (of_array, "array_")] {
-            let [input, output, receive, send] = other_types::functions(functions);
-            let mut row = vec![
-                ("typnamespace", oid(PG_CATALOG)),
-                ("typowner", oid(OWNER)),
-                ("typtype", text("b")),
-                ("typisdefined", Value::Bool(true)),
-                ("typdelim", text(",")),
-                ("typtypmod", Value::Int4(-1)),
-                ("typinput", text(input)),
-                ("typoutput", text(output)),
-                ("typreceive", text(receive)),
-                ("typsend", text(send)),
-                ("typmodin", text("-")),
-                ("typmodout", text("-")),
-                ("typanalyze", text("-")),
-            ];
-            row.extend(special);
-            rows.push(row);
+        rows.push([common_of_type(namespace, "enum_"), own].concat());
+        rows.push(array_type(namespace, array, name, number));
+    }
+}
+
+/// Returns the columns of `pg_type` that do not depend on what the type is. `functions` is the beginning of the names
+/// of the type's functions. A column that a caller adds has precedence.
+fn common_of_type(namespace: u32, functions: &str) -> Vec<(&'static str, Value<'static>)> {
+    let [input, output, receive, send] = other_types::functions(functions);
+    vec![
+        ("typnamespace", oid(namespace)),
+        ("typowner", oid(OWNER)),
+        ("typtype", text("b")),
+        ("typisdefined", Value::Bool(true)),
+        ("typdelim", text(",")),
+        ("typtypmod", Value::Int4(-1)),
+        ("typinput", text(input)),
+        ("typoutput", text(output)),
+        ("typreceive", text(receive)),
+        ("typsend", text(send)),
+        ("typmodin", text("-")),
+        ("typmodout", text("-")),
+        ("typanalyze", text("-")),
+    ]
+}
+
+/// Returns the row of `pg_type` for the array type of a type.
+fn array_type(namespace: u32, number: u32, element: &str, element_number: u32) -> Vec<(&'static str, Value<'static>)> {
+    let mut row = common_of_type(namespace, "array_");
+    row.extend([
+        ("oid", oid(number)),
+        ("typname", text(format!("_{element}"))),
+        ("typlen", Value::Int2(-1)),
+        ("typcategory", text("A")),
+        ("typelem", oid(element_number)),
+        ("typalign", text("i")),
+        ("typstorage", text("x")),
+        ("typsubscript", text("array_subscript_handler")),
+    ]);
+    row
+}
+
+fn labels(context: &SessionContext, rows: &mut Rows<'_>) {
+    for made in context.view().enumerations() {
+        let number = made.definition.oids[0];
+        for (at, (label_number, label)) in made.definition.labels.iter().enumerate() {
+            let name = format!("\0label\0{number}\0{label_number}");
+            rows.push(vec![
+                ("oid", oid(context.shared().catalog.number(&name))),
+                ("enumtypid", oid(number)),
+                ("enumsortorder", Value::Float4(at as f32 + 1.0)),
+                ("enumlabel", text(label)),
+            ]);
         }
     }
 }

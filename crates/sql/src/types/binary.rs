@@ -16,6 +16,7 @@ pub fn encode_binary(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
         Value::Null => {}
         Value::Bool(value) => out.put_u8(u8::from(*value)),
         Value::Int2(value) => out.put_i16(*value),
+        Value::Int4(_) if matches!(ty, Type::Enum(_)) => text::encode_text(value, ty, Styles::default(), out),
         Value::Int4(value) | Value::Date(value) => out.put_i32(*value),
         Value::Int8(value) | Value::Timestamp(value) | Value::TimestampTz(value) | Value::Time(value) => {
             out.put_i64(*value);
@@ -61,7 +62,7 @@ pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError>
             text::refuse_zero_byte(bytes)?;
             Value::Text(text::fit(ty, utf8(bytes)?)?).into_owned()
         }
-        Type::Json => text::decode_text(ty, utf8(bytes)?, Styles::default())?,
+        Type::Json | Type::Enum(_) => text::decode_text(ty, utf8(bytes)?, Styles::default())?,
         Type::Jsonb => match bytes.split_first() {
             Some((&JSONB_VERSION, text)) => text::decode_text(ty, utf8(text)?, Styles::default())?,
             version => {

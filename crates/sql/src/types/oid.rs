@@ -1,5 +1,6 @@
 //! The OIDs, modifiers and sizes of types, as clients see them.
 
+use super::enumeration;
 use hotrow_storage::{Digits, Element, Precision, Registry, Type};
 
 /// The fields of an interval in its modifier, if it may have all of them.
@@ -8,7 +9,7 @@ const ALL_FIELDS: i32 = 0x7fff;
 /// The OID of the type `unknown`, which a literal or parameter has until its type is inferred.
 pub const UNKNOWN: u32 = 705;
 
-/// Returns PostgreSQL's OID of a type.
+/// Returns the OID of a type: PostgreSQL's, or that of an enumerated type.
 pub fn oid(ty: Type) -> u32 {
     match ty {
         Type::Bool => 16,
@@ -22,6 +23,7 @@ pub fn oid(ty: Type) -> u32 {
         Type::Reg(Registry::Class) => 2205,
         Type::Reg(Registry::Type) => 2206,
         Type::Reg(Registry::Namespace) => 4089,
+        Type::Enum(id) => enumeration::oids(id)[0],
         Type::Json => 114,
         Type::Jsonb => 3802,
         Type::Float4 => 700,
@@ -43,6 +45,7 @@ pub fn oid(ty: Type) -> u32 {
             Element::Text => 1009,
             Element::Name => 1003,
             Element::Oid => 1028,
+            Element::Enum(id) => enumeration::oids(id)[1],
             Element::Json => 199,
             Element::Jsonb => 3807,
             Element::Char(_) => 1014,
@@ -64,6 +67,7 @@ pub fn oid(ty: Type) -> u32 {
 }
 
 /// Returns the type with this OID and modifier (`typmod`, -1 for none), or `None` if Hotrow has no such type.
+/// Enumerated types are not found, since their OIDs belong to a database.
 pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
     let length = u32::try_from(typmod.saturating_sub(4)).ok().filter(|&length| length > 0);
     // The modifier of an interval has its fields in the upper half, and 65,535 for no digits in the lower half.
@@ -143,7 +147,7 @@ pub fn type_len(ty: Type) -> i16 {
     match ty {
         Type::Bool => 1,
         Type::Int2 => 2,
-        Type::Int4 | Type::Oid | Type::Reg(_) | Type::Float4 | Type::Date => 4,
+        Type::Int4 | Type::Oid | Type::Reg(_) | Type::Enum(_) | Type::Float4 | Type::Date => 4,
         Type::Name => 64,
         Type::Int8 | Type::Float8 | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) => 8,
         Type::Uuid | Type::Interval(_) => 16,

@@ -103,7 +103,11 @@ impl Styles {
         let (one, other) = (single(from), single(to));
         let has_zone = |ty| matches!(ty, Type::TimestampTz(_));
         let changes_zone = has_zone(one) != has_zone(other);
-        (to.is_text() && Self::styles_type(one)) || (from.is_text() && Self::styles_type(other)) || changes_zone
+        // The labels of an enumerated type can be changed.
+        let has_labels = matches!(one, Type::Enum(_));
+        (to.is_text() && (has_labels || Self::styles_type(one)))
+            || (from.is_text() && Self::styles_type(other))
+            || changes_zone
     }
 
     fn styles_type(ty: Type) -> bool {

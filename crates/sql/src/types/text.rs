@@ -1,6 +1,6 @@
 //! The text format: PostgreSQL's output and input functions.
 
-use super::{Styles, array, datetime, datetime_input, interval_style, interval_text, length, number};
+use super::{Styles, array, datetime, datetime_input, enumeration, interval_style, interval_text, length, number};
 use crate::{SqlError, json, state};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};
@@ -16,7 +16,10 @@ pub fn encode_text(value: &Value<'_>, ty: Type, styles: Styles, out: &mut BytesM
         Value::Bool(value) => out.put_u8(if *value { b't' } else { b'f' }),
         Value::Int2(value) => put_integer(*value, out),
         Value::Int4(value) if matches!(ty, Type::Oid | Type::Reg(_)) => put_integer(value.cast_unsigned(), out),
-        Value::Int4(value) => put_integer(*value, out),
+        Value::Int4(value) => match ty {
+            Type::Enum(id) => out.put_slice(enumeration::label(id, *value).as_bytes()),
+            _ => put_integer(*value, out),
+        },
         Value::Int8(value) => put_integer(*value, out),
         Value::Float4(value) => match styles.fewer_digits {
             None => number::write_float(value, f64::from(*value), 6, out),
@@ -87,6 +90,7 @@ pub fn decode_text_borrowed(ty: Type, text: &str, styles: Styles) -> Result<Valu
         Type::Int2 => Value::Int2(number::parse_integer(ty, text)?),
         Type::Int4 => Value::Int4(number::parse_integer(ty, text)?),
         Type::Oid | Type::Reg(_) => Value::Int4(number::parse_oid(text)?),
+        Type::Enum(id) => Value::Int4(enumeration::parse(id, text)?),
         Type::Int8 => Value::Int8(number::parse_integer(ty, text)?),
         Type::Float4 => Value::Float4(number::parse_float(ty, text)?),
         Type::Float8 => Value::Float8(number::parse_float(ty, text)?),

@@ -130,3 +130,62 @@ fn tables_of_other_tables_and_views_of_all_types_are_there_again() {
         ("select last_value, is_called from numbers", "6|t"),
     ]);
 }
+
+#[test]
+fn enumerated_types_and_what_uses_them_are_there_again() {
+    let mut world = World::new("ilock");
+    world.run(
+        "create schema s; create type s.state as enum ('draft', 'open', 'closed');
+        create table t (id int primary key, a s.state default 'open'::s.state,
+            b s.state[] default array['draft', 'closed']::s.state[], c s.state[] default '{draft}',
+            check (a <> 'closed'::s.state or id > 10), check (a in ('open', 'closed') or id < 100));
+        create table k (a s.state primary key default 'draft'); insert into k values ('closed'), (default);
+        insert into t (id) values (1); set search_path = s;
+        create view public.v as select id, a, 'closed'::state as d from public.t where a >= 'open'; reset search_path;
+        create procedure p(given s.state, out found bigint) begin atomic
+            select count(*) into found from t where a = given; end;
+        create type gone as enum ('x'); create table changed (g gone); insert into changed values ('x');
+        alter table changed alter column g type text; drop type gone;
+        alter type s.state add value 'seen' before 'open'; alter type s.state rename value 'draft' to 'it''s, new';
+        create type \"The Other\" as enum ('it''s', 'B b')",
+    );
+    world.run("begin; create type never as enum ('y'); alter type s.state add value 'never'; rollback");
+    world.check(&[("alter type s.state rename value 'closed' to 'shut'", "0A000")]);
+    let mut world = world.restarted();
+    world.check(&[
+        ("select enum_range(null::s.state), enum_last(null::\"The Other\")", "{\"it's, new\",seen,open,closed}|B b"),
+        ("select 'y'::never", "42704"),
+        ("select id, a, b, c from t", "1|open|{\"it's, new\",closed}|{\"it's, new\"}"),
+        ("select a from k order by a", "it's, new closed"),
+        ("select * from v", "1|open|closed"),
+        ("insert into t (id, a) values (2, 'closed')", "23514"),
+        ("insert into t (id, a) values (101, 'seen')", "23514"),
+        ("insert into t (id, a) values (2, 'seen') returning b", "{\"it's, new\",closed}"),
+        ("insert into t (id) values (3) returning a", "open"),
+        ("delete from k", "DELETE 2"),
+        ("insert into k default values returning a", "it's, new"),
+        ("call p('open', null)", "2"),
+        ("select * from changed", "x"),
+        ("alter schema s rename to r", "0A000"),
+        ("drop procedure p", "DROP PROCEDURE"),
+        ("alter schema s rename to r", "ALTER SCHEMA"),
+        ("alter type r.state rename to \"State\"", "ALTER TYPE"),
+        ("drop type r.\"State\"", "2BP01"),
+    ]);
+    let oids = "select oid, typarray, typname from pg_type where typtype = 'e' order by oid";
+    let before = world.outcome(oids);
+    let mut world = world.restarted();
+    assert_eq!(world.outcome(oids), before);
+    world.check(&[
+        ("select * from v order by id", "1|open|closed 3|open|closed"),
+        ("insert into t (id) values (4) returning a, c", "open|{\"it's, new\"}"),
+        ("insert into t (id, a) values (5, 'closed')", "23514"),
+        ("create type last as enum ()", "CREATE TYPE"),
+        ("select count(*) - count(distinct oid) from pg_type", "0"),
+        ("drop type r.\"State\" cascade", "DROP TYPE"),
+        ("select * from t where id = 1", "1"),
+        ("select * from v", "42P01"),
+    ]);
+    let mut world = world.restarted();
+    world.check(&[("select 'it''s, new'::r.\"State\"", "42704"), ("select 'B b'::\"The Other\"", "B b")]);
+}

@@ -376,7 +376,7 @@ impl KeyBuilder {
     fn push_int(&mut self, ty: Type, value: i64) {
         match ty {
             Type::Int2 => self.extend(&((value as u16) ^ 1 << 15).to_be_bytes()),
-            Type::Int4 | Type::Oid | Type::Reg(_) => self.extend(&ordered_int4(value as i32)),
+            Type::Int4 | Type::Oid | Type::Reg(_) | Type::Enum(_) => self.extend(&ordered_int4(value as i32)),
             _ => self.push_i64(value),
         }
     }

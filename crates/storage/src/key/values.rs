@@ -41,7 +41,7 @@ impl Bytes<'_> {
         Some(match ty {
             Type::Bool => Value::Bool(self.take::<1>()? == [1]),
             Type::Int2 => Value::Int2((u16::from_be_bytes(self.take()?) ^ 1 << 15) as i16),
-            Type::Int4 | Type::Oid | Type::Reg(_) => Value::Int4(self.int4()?),
+            Type::Int4 | Type::Oid | Type::Reg(_) | Type::Enum(_) => Value::Int4(self.int4()?),
             Type::Int8 => Value::Int8(self.int8()?),
             Type::Float4 => Value::Float4(self.float()? as f32),
             Type::Float8 => Value::Float8(self.float()?),

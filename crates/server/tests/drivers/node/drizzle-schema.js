@@ -3,6 +3,7 @@
 
 const pg = require("drizzle-orm/pg-core");
 
+const mood = pg.pgEnum("mood", ["sad", "happy"]);
 const people = pg.pgTable("people", {
   id: pg.serial("id").primaryKey(),
   name: pg.varchar("name", { length: 50 }).notNull().unique(),
@@ -10,6 +11,7 @@ const people = pg.pgTable("people", {
   tags: pg.text("tags").array(),
   more: pg.jsonb("more").default({}),
   seen: pg.timestamp("seen", { precision: 3, withTimezone: true }).defaultNow(),
+  mood: mood("mood").default("happy"),
   balance: pg.numeric("balance", { precision: 10, scale: 2 }).default("0"),
 });
 const posts = pg.pgTable(
@@ -23,4 +25,4 @@ const posts = pg.pgTable(
   (post) => [pg.index("posts_title").on(post.title), pg.uniqueIndex("posts_both").on(post.person, post.title)],
 );
 
-module.exports = { people, posts };
+module.exports = { mood, people, posts };

@@ -21,7 +21,8 @@ async function main() {
   const pool = new Pool();
   const db = drizzle(pool);
   const [ann] = await db.insert(people).values({ name: "ann", tags: ["x", "y"] }).returning();
-  assert.deepEqual([ann.age, ann.tags, ann.more, ann.balance], [3, ["x", "y"], {}, "0.00"]);
+  assert.deepEqual([ann.age, ann.tags, ann.more, ann.balance, ann.mood], [3, ["x", "y"], {}, "0.00", "happy"]);
+  assert.equal((await db.select().from(people).where(eq(people.mood, "sad"))).length, 0);
   await db.insert(people).values({ name: "ann", age: 4 }).onConflictDoUpdate({ target: people.name, set: { age: 4 } });
   const found = await db.transaction(async (tx) => {
     await tx.insert(posts).values([{ person: ann.id, title: "a" }, { person: ann.id, title: "b" }]);

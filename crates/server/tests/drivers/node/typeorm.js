@@ -16,6 +16,8 @@ const Person = new EntitySchema({
     more: { type: "jsonb", nullable: true },
     made: { type: "timestamptz", createDate: true },
     seen: { type: "timestamp", precision: 3, nullable: true },
+    mood: { type: "enum", enum: ["sad", "happy"], default: "sad" },
+    moods: { type: "enum", enum: ["sad", "happy"], array: true, default: [] },
     key: { type: "uuid", generated: "uuid" },
     balance: { type: "numeric", precision: 10, scale: 2, default: 0 },
   },
@@ -41,6 +43,15 @@ const Tag = new EntitySchema({
   columns: { id: { type: "uuid", primary: true, generated: "uuid" }, word: { type: String } },
 });
 
+async function changeLabels(source) {
+  for (const column of source.getMetadata("Person").columns.filter((column) => column.enum)) {
+    column.enum = ["sad", "glad", "happy"];
+  }
+  await source.synchronize();
+  const { upQueries } = await source.driver.createSchemaBuilder().log();
+  assert.deepEqual(upQueries.map(({ query }) => query), []);
+}
+
 async function main() {
   const { PGHOST, PGPORT, PGUSER, PGDATABASE } = process.env;
   const source = new DataSource({
@@ -52,10 +63,15 @@ async function main() {
   const { upQueries } = await source.driver.createSchemaBuilder().log();
   assert.deepEqual(upQueries.map(({ query }) => query), []);
 
+  // Another list of labels: TypeORM renames the type, makes another one, and changes the columns.
+  await changeLabels(source);
+
   const people = source.getRepository("Person");
   const posts = source.getRepository("Post");
   const seen = new Date(2026, 0, 2, 3, 4, 5, 678);
-  const ann = await people.save({ name: "ann", tags: ["x"], more: { a: 1 }, seen });
+  const ann = await people.save({ name: "ann", tags: ["x"], more: { a: 1 }, seen, moods: ["happy", "glad"] });
+  assert.deepEqual([ann.mood, ann.moods], ["sad", ["happy", "glad"]]);
+  assert.equal(await people.countBy({ mood: "sad" }), 1);
   await posts.save({ title: "first", person: ann, tags: [{ word: "new" }, { word: "old" }] });
   const [post] = await posts.find({ relations: { person: true, tags: true }, where: { title: Like("fi%") } });
   assert.deepEqual([post.person.name, post.person.seen.getTime(), post.tags.length], ["ann", seen.getTime(), 2]);

@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | `value` | types, styles, expressions, comments |
 //! | `table` | tables |
-//! | `other` | views, sequences, procedures, schemas |
+//! | `other` | views, sequences, procedures, schemas, enumerated types |
 //! | this file | the rows |
 
 mod other;
@@ -26,10 +26,11 @@ use crate::{SqlError, state};
 use hotrow_storage::{Column, Key, KeySpec, RedoSink, Row, RowLayout, RowRef, TableId, TableSchema, Type, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Engine, Intent, Transaction, Write};
-use other::{ProcedureForm, SchemaForm, SequenceForm, ViewForm};
+use other::{EnumForm, ProcedureForm, SchemaForm, SequenceForm, ViewForm};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use table::TableForm;
+use value::MadeTypes;
 
 /// The name of the table of the definitions. The [full name](crate::schema) of a relation has no NUL, or
 /// ends with one, so no relation of a user has this name.
@@ -53,6 +54,7 @@ pub fn schema() -> TableSchema {
 /// The kinds of definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
+    Enum,
     Table,
     View,
     Sequence,
@@ -60,7 +62,9 @@ enum Kind {
     Schema,
 }
 
-const KINDS: [(Kind, &str); 5] = [
+/// The words of the kinds. In their order "enum" is the first, so that types are read before what uses them.
+const KINDS: [(Kind, &str); 6] = [
+    (Kind::Enum, "enum"),
     (Kind::Table, "table"),
     (Kind::View, "view"),
     (Kind::Sequence, "sequence"),
@@ -181,6 +185,10 @@ fn values(entry: &Entry) -> [Value<'_>; 3] {
 pub fn entries(changes: &Changes, catalog: &Catalog) -> Result<Vec<Entry>, SqlError> {
     let mut entries = Vec::new();
     let mut add = |kind, name: &str, text| entries.push(Entry { kind, name: name.to_owned(), text });
+    for (name, made) in &changes.enumerations {
+        let text = made.as_ref().map(|made| text(EnumForm::of(made), &[], catalog));
+        add(Kind::Enum, name, text.transpose()?);
+    }
     for (name, table) in &changes.tables {
         let text = table.as_ref().map(|table| text(TableForm::of(table)?, &table.numbered(), catalog));
         add(Kind::Table, name, text.transpose()?);
@@ -219,6 +227,8 @@ pub struct Definitions {
     pub changes: Changes,
     /// The numbers of names in the system relations.
     pub numbers: Vec<(String, u32)>,
+    /// The enumerated types that have been read.
+    types: MadeTypes,
 }
 
 impl Definitions {
@@ -251,17 +261,26 @@ impl Definitions {
         catalog: &Catalog,
     ) -> Result<(), String> {
         let own = || vec![name.to_owned()];
+        let types = &mut self.types;
         let (names, numbers) = match kind {
+            Kind::Enum => {
+                let (form, _) = parsed::<EnumForm>(text)?;
+                let made = Arc::new(form.made(name));
+                types.add(&made);
+                catalog.restore_last_number(made.definition.oids[1]);
+                self.changes.enumerations.insert(name.to_owned(), Some(made));
+                (Vec::new(), Vec::new())
+            }
             Kind::Table => {
                 let (form, numbers) = parsed::<TableForm>(text)?;
-                let table = form.table(name, engine, catalog)?;
+                let table = form.table(name, types, engine, catalog)?;
                 let names = table.numbered();
                 self.changes.tables.insert(name.to_owned(), Some(table));
                 (names, numbers)
             }
             Kind::View => {
                 let (form, numbers) = parsed::<ViewForm>(text)?;
-                self.changes.views.insert(name.to_owned(), Some(Arc::new(form.view(name)?)));
+                self.changes.views.insert(name.to_owned(), Some(Arc::new(form.view(name, types)?)));
                 (own(), numbers)
             }
             Kind::Sequence => {
@@ -271,7 +290,7 @@ impl Definitions {
             }
             Kind::Procedure => {
                 let (form, _) = parsed::<ProcedureForm>(text)?;
-                self.changes.procedures.insert(name.to_owned(), Some(Arc::new(form.procedure()?)));
+                self.changes.procedures.insert(name.to_owned(), Some(Arc::new(form.procedure(types)?)));
                 (Vec::new(), Vec::new())
             }
             Kind::Schema => {

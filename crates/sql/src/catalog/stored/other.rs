@@ -1,8 +1,9 @@
-//! Views, sequences, procedures and schemas as stored definitions.
+//! Views, sequences, procedures, schemas and enumerated types as stored definitions.
 
 use super::value::{
-    CommentForm, DefaultForm, StylesForm, TypeForm, comment_forms, comments, text_of, value_of, word_of,
+    CommentForm, DefaultForm, MadeTypes, StylesForm, TypeForm, comment_forms, comments, text_of, value_of, word_of,
 };
+use crate::catalog::enumeration::{self, EnumType};
 use crate::catalog::place_log::At;
 use crate::catalog::procedure::{Argument, Procedure};
 use crate::catalog::sequence::{Place, Sequence};
@@ -14,7 +15,8 @@ use crate::parse::utility::Utility;
 use crate::parse::{Parsed, parse, parse_query};
 use crate::schema::{RelationName, Schema};
 use crate::{OutputColumn, SqlError};
-use hotrow_storage::Type;
+use hotrow_storage::{EnumDefinition, Enumeration, Type};
+use hotrow_sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// The definition of a view, apart from its name.
@@ -45,8 +47,8 @@ impl ViewForm {
         })
     }
 
-    pub(super) fn view(self, name: &str) -> Result<StoredView, String> {
-        let column = |(name, ty): (String, TypeForm)| Ok::<_, String>(OutputColumn::new(name, ty.ty()?));
+    pub(super) fn view(self, name: &str, made: &MadeTypes) -> Result<StoredView, String> {
+        let column = |(name, ty): (String, TypeForm)| Ok::<_, String>(OutputColumn::new(name, ty.ty(made)?));
         let names = self.names.into_iter().map(|(schema, name, full)| (RelationName { schema, name }, full));
         Ok(StoredView {
             name: name.to_owned(),
@@ -100,7 +102,7 @@ impl SequenceForm {
     }
 
     pub(super) fn sequence(self, name: &str) -> Result<Sequence, String> {
-        let ty = self.ty.ty()?;
+        let ty = self.ty.ty(&MadeTypes::default())?;
         if !matches!(ty, Type::Int2 | Type::Int4 | Type::Int8) || self.increment == 0 {
             return Err(format!("it cannot have numbers of type {ty} by steps of {}", self.increment));
         }
@@ -161,12 +163,12 @@ impl ProcedureForm {
     }
 
     /// Returns the procedure, whose defaults and body the binder has yet to bind.
-    pub(super) fn procedure(self) -> Result<Procedure, String> {
+    pub(super) fn procedure(self, made: &MadeTypes) -> Result<Procedure, String> {
         let argument = |form: ArgumentForm| {
             Ok::<_, String>(Argument {
                 mode: value_of(&MODES, &form.mode)?,
-                ty: form.ty.ty()?,
-                default: form.default.as_ref().map(DefaultForm::default).transpose()?,
+                ty: form.ty.ty(made)?,
+                default: form.default.as_ref().map(|default| default.default(made)).transpose()?,
                 name: form.name,
             })
         };
@@ -196,5 +198,27 @@ impl SchemaForm {
 
     pub(super) fn schema(self) -> Schema {
         Schema { comment: self.comment }
+    }
+}
+
+/// The definition of an enumerated type, apart from its name.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EnumForm {
+    oids: [u32; 2],
+    labels: Vec<(i32, String)>,
+    comment: Option<String>,
+}
+
+impl EnumForm {
+    pub(super) fn of(made: &EnumType) -> Self {
+        let EnumDefinition { oids, labels, .. } = &*made.definition;
+        Self { oids: *oids, labels: labels.clone(), comment: made.comment.clone() }
+    }
+
+    pub(super) fn made(self, name: &str) -> EnumType {
+        let Self { oids, labels, comment } = self;
+        let definition = Arc::new(EnumDefinition { name: enumeration::shown(name), oids, labels });
+        EnumType { name: name.to_owned(), kept: Arc::new(Enumeration::new(definition.clone())), definition, comment }
     }
 }

@@ -1,6 +1,8 @@
 //! Tables as stored definitions.
 
-use super::value::{CommentForm, DefaultForm, ExpressionForm, TypeForm, comment_forms, comments, value_of, word_of};
+use super::value::{
+    CommentForm, DefaultForm, ExpressionForm, MadeTypes, TypeForm, comment_forms, comments, value_of, word_of,
+};
 use crate::SqlError;
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction, Referrer};
 use crate::catalog::{Catalog, Check, Condition, Mentioned, Rules, Table};
@@ -114,7 +116,13 @@ impl TableForm {
     ///
     /// # Errors
     /// If the engine has no such table, or a part of the definition cannot be read.
-    pub(super) fn table(self, name: &str, engine: &dyn Engine, catalog: &Catalog) -> Result<Arc<Table>, String> {
+    pub(super) fn table(
+        self,
+        name: &str,
+        made: &MadeTypes,
+        engine: &dyn Engine,
+        catalog: &Catalog,
+    ) -> Result<Arc<Table>, String> {
         let id = TableId(self.id);
         if !engine.tables().contains(&id) {
             return Err(format!("its rows are missing: the engine has no table {}", id.0));
@@ -123,9 +131,9 @@ impl TableForm {
         let mut columns = Vec::with_capacity(self.columns.len());
         for column in self.columns {
             let of_column = |wrong: String| format!("column \"{}\": {wrong}", column.name);
-            let default = column.default.as_ref().map(DefaultForm::default).transpose();
+            let default = column.default.as_ref().map(|default| default.default(made)).transpose();
             defaults.push(default.map_err(|wrong| of_column(format!("its DEFAULT cannot be read: {wrong}")))?);
-            let ty = column.ty.ty().map_err(of_column)?;
+            let ty = column.ty.ty(made).map_err(of_column)?;
             columns.push(Column { name: column.name, ty, nullable: column.nullable });
         }
         let schema = TableSchema {
@@ -143,7 +151,7 @@ impl TableForm {
         defaults.truncate(schema.columns.len() - usize::from(hidden));
         let rules = Rules {
             defaults,
-            checks: self.checks.into_iter().map(CheckForm::check).collect::<Result<_, _>>()?,
+            checks: self.checks.into_iter().map(|check| check.check(made)).collect::<Result<_, _>>()?,
             primary_key: self.primary_key,
             unique_constraints: self.unique_constraints,
             identities: self.identities,
@@ -196,9 +204,9 @@ impl CheckForm {
         })
     }
 
-    fn check(self) -> Result<Check, String> {
+    fn check(self, made: &MadeTypes) -> Result<Check, String> {
         let of_check = |wrong: String| format!("its CHECK constraint \"{}\" cannot be read: {wrong}", self.name);
-        let columns = self.mentioned.iter().map(|(name, ty)| Ok((name.clone(), ty.ty()?)));
+        let columns = self.mentioned.iter().map(|(name, ty)| Ok((name.clone(), ty.ty(made)?)));
         let columns = columns.collect::<Result<Vec<_>, String>>().map_err(of_check)?;
         let expression = self.expression.written().map_err(of_check)?;
         let mentioned = Arc::new(Mentioned { table: self.table, columns });

@@ -1,5 +1,6 @@
 //! The parts of definitions that several kinds of definitions have: types, styles, expressions, comments.
 
+use crate::catalog::enumeration::EnumType;
 use crate::catalog::{Comments, DefaultSource, DefaultValue, Part, Written};
 use crate::depth::{Syntax, with_room};
 use crate::parse::parse_expr;
@@ -7,6 +8,7 @@ use crate::types::{DateOrder, DateStyle, IntervalStyle, SessionZone, Styles, fro
 use crate::{SqlError, state};
 use hotrow_storage::{Element, Registry, Type};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 /// A type: PostgreSQL's number and modifier.
@@ -18,19 +20,33 @@ impl TypeForm {
         Self(oid(ty), typmod(ty))
     }
 
-    /// Returns the type.
+    /// Returns the type, which is built in or one of `made`.
     ///
     /// # Errors
     /// If there is no such type.
-    pub(super) fn ty(self) -> Result<Type, String> {
+    pub(super) fn ty(self, made: &MadeTypes) -> Result<Type, String> {
         match self.0 {
             22 => Ok(Type::Array(Element::Int2Vector)),
             30 => Ok(Type::Array(Element::OidVector)),
             2205 => Ok(Type::Reg(Registry::Class)),
             2206 => Ok(Type::Reg(Registry::Type)),
             4089 => Ok(Type::Reg(Registry::Namespace)),
-            number => from_oid(number, self.1).ok_or_else(|| format!("there is no type of the number {number}")),
+            number => match from_oid(number, self.1).or_else(|| made.0.get(&number).copied()) {
+                Some(ty) => Ok(ty),
+                None => Err(format!("there is no type of the number {number}")),
+            },
         }
+    }
+}
+
+/// The enumerated types of the database and their array types, by their OIDs.
+#[derive(Debug, Default)]
+pub(super) struct MadeTypes(BTreeMap<u32, Type>);
+
+impl MadeTypes {
+    pub(super) fn add(&mut self, made: &EnumType) {
+        let [own, array] = made.definition.oids;
+        self.0.extend([(own, made.ty()), (array, made.array_type())]);
     }
 }
 
@@ -172,14 +188,14 @@ impl DefaultForm {
         Ok(Self { source, types: default.types.iter().map(|ty| TypeForm::of(*ty)).collect() })
     }
 
-    pub(super) fn default(&self) -> Result<DefaultValue, String> {
+    pub(super) fn default(&self, made: &MadeTypes) -> Result<DefaultValue, String> {
         let source = match &self.source {
             SourceForm::Written { expression, sequences } => {
                 DefaultSource::Written(expression.written()?, sequences.clone())
             }
             SourceForm::NextValue(sequence) => DefaultSource::NextValue(*sequence),
         };
-        let types = self.types.iter().map(|ty| ty.ty()).collect::<Result<Vec<_>, _>>()?;
+        let types = self.types.iter().map(|ty| ty.ty(made)).collect::<Result<Vec<_>, _>>()?;
         if types.is_empty() { Err("it has no type".to_owned()) } else { Ok(DefaultValue { source, types }) }
     }
 }
@@ -223,7 +239,8 @@ pub(super) fn comments(forms: Vec<CommentForm>) -> Comments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hotrow_storage::{Digits, Precision};
+    use hotrow_storage::{Digits, EnumDefinition, Enumeration, Precision};
+    use hotrow_sync::Arc;
 
     #[test]
     fn types_are_read_as_they_were_written() {
@@ -262,12 +279,19 @@ mod tests {
             Type::Reg(Registry::Type),
             Type::Reg(Registry::Namespace),
         ];
+        let definition = EnumDefinition { name: "mood".to_owned(), oids: [16_400, 16_401], labels: Vec::new() };
+        let definition = Arc::new(definition);
+        let kept = Arc::new(Enumeration::new(definition.clone()));
+        let mood = EnumType { name: "mood".to_owned(), kept, definition, comment: None };
+        let mut made = MadeTypes::default();
+        made.add(&mood);
+        let plain = [&plain[..], &[mood.ty()]].concat();
         let arrays = plain.iter().filter_map(|ty| Element::of(*ty)).map(Type::Array);
         let vectors = [Element::Int2Vector, Element::OidVector].map(Type::Array);
-        for ty in plain.into_iter().chain(arrays).chain(vectors) {
-            assert_eq!(TypeForm::of(ty).ty(), Ok(ty), "{ty}");
+        for ty in plain.iter().copied().chain(arrays).chain(vectors) {
+            assert_eq!(TypeForm::of(ty).ty(&made), Ok(ty), "{ty}");
         }
-        assert!(TypeForm(1, -1).ty().is_err());
+        assert!(TypeForm(1, -1).ty(&made).is_err());
     }
 
     #[test]

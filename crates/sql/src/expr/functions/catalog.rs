@@ -142,7 +142,7 @@ impl CatalogFunction {
         match self {
             CatalogFunction::FormatType => {
                 let modifier = i32::try_from(integer_of(second)).unwrap_or(-1);
-                text(Some(system::format_type(number, modifier)))
+                text(Some(system::format_type(context, number, modifier)))
             }
             CatalogFunction::UserById => Ok(Value::text("postgres")),
             CatalogFunction::IsVisible => Ok(system::is_visible(context, number).map_or(Value::Null, Value::Bool)),
@@ -215,8 +215,8 @@ impl CatalogFunction {
                 }
             },
             CatalogFunction::RelationName => text(Some(system::name_of_object(context, Registry::Class, number))),
-            CatalogFunction::ToType => Ok(found(system::number_of_type(text_of(first)))),
-            CatalogFunction::TypeNumber => match system::number_of_type(text_of(first)) {
+            CatalogFunction::ToType => Ok(found(system::number_of_type(context, text_of(first)))),
+            CatalogFunction::TypeNumber => match system::number_of_type(context, text_of(first)) {
                 Some(number) => Ok(found(Some(number))),
                 None => match crate::parse::written_name(text_of(first)).ok().and_then(|name| name.schema) {
                     Some(schema) if !context.view().has_schema(&schema) => {

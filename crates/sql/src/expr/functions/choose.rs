@@ -101,7 +101,7 @@ fn settle_open(candidates: &mut Vec<Overload>, given: &[Option<Type>]) {
 
 /// Whether two types differ in their lengths at most. `varchar` is another type than `text`.
 fn is_same(given: Type, wanted: Type) -> bool {
-    discriminant(&given) == discriminant(&wanted)
+    discriminant(&given) == discriminant(&wanted) && (given == wanted || !matches!(given, Type::Enum(_)))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,7 +128,7 @@ fn category(ty: Type) -> Category {
         Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Name => Category::String,
         Type::Date | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) => Category::Time,
         Type::Interval(_) => Category::Span,
-        Type::Json | Type::Jsonb | Type::Bytea | Type::Uuid | Type::Array(_) => Category::Other,
+        Type::Json | Type::Jsonb | Type::Bytea | Type::Uuid | Type::Enum(_) | Type::Array(_) => Category::Other,
     }
 }
 
