@@ -89,12 +89,14 @@ pub struct EntryPtr(usize);
 
 impl<H: RecordHeader> SecondaryIndex<H> {
     pub(crate) fn new(schema: &IndexSchema, table: &TableSchema, collector: &Arc<Collector>) -> Self {
+        let key = KeySpec::bytes(&table.columns, &schema.columns);
+        let primary = KeySpec::new(&table.columns, &table.key);
+        let has_primary_key = key.includes(&primary);
+        let shape = if has_primary_key { key.shape() } else { key.shape().followed_by(primary.shape()) };
         let links = match schema.kind {
             IndexKind::Hash => Links::Hash(Box::new(HashIndex::new(collector, 0))),
-            IndexKind::Ordered => Links::Ordered(OrderedIndex::new(collector, false)),
+            IndexKind::Ordered => Links::Ordered(OrderedIndex::new(collector, shape)),
         };
-        let key = KeySpec::bytes(&table.columns, &schema.columns);
-        let has_primary_key = key.includes(&KeySpec::new(&table.columns, &table.key));
         Self { schema: schema.clone(), key, has_primary_key, links, marker: PhantomData }
     }
 
