@@ -13,8 +13,8 @@ use crossbeam_skiplist::SkipMap;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use hotrow_storage::{
-    Collector, Column, HashIndex, IndexRef, Key, OrderedIndex, Participant, Row, StoredTable, TableId, TableSchema,
-    Type, VersionHeader, VersionMemory, VersionTable, mix,
+    Collector, Column, HashIndex, IndexRef, Key, KeyShape, OrderedIndex, Participant, Row, StoredTable, TableId,
+    TableSchema, Type, VersionHeader, VersionMemory, VersionTable, mix,
 };
 use hotrow_sync::{Arc, OnceLock, RwLock};
 use std::collections::BTreeMap;
@@ -160,7 +160,7 @@ impl Default for OwnTree {
         let collector = Collector::new();
         let mut participant = collector.participant();
         participant.enter();
-        Self { index: OrderedIndex::new(&collector, true), participant, found: Vec::new() }
+        Self { index: OrderedIndex::new(&collector, KeyShape::Int), participant, found: Vec::new() }
     }
 }
 

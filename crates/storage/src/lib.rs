@@ -33,7 +33,7 @@ pub use epoch::{Collector, Garbage, Guard, Participant};
 pub use hash_index::HashIndex;
 pub use huge::{HUGE_PAGE_BYTES, HugeBlock};
 pub use interval::Interval;
-pub use key::{InlineKey, Key, KeyBuilder, KeyPart, KeySpec, mix};
+pub use key::{InlineKey, Key, KeyBuilder, KeyPart, KeyShape, KeySpec, mix};
 pub use memory::{IndexData, TableMemory};
 pub use ordered_index::OrderedIndex;
 pub use primary_index::partition_number;

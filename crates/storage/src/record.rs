@@ -11,7 +11,7 @@
 
 use crate::epoch::{Garbage, Guard};
 use crate::segment::{self, Segments};
-use crate::{IndexData, Interval, Key, KeySpec, RowLayout, RowMut, RowRef, Type};
+use crate::{IndexData, Key, KeyShape, KeySpec, RowLayout, RowMut, RowRef};
 use hotrow_sync::atomic::Ordering;
 use hotrow_sync::{Arc, PlainAtomicU32, PlainAtomicU64};
 use std::fmt;
@@ -97,22 +97,11 @@ const fn word_at<H>() -> usize {
 
 impl KeyPlace {
     fn of(spec: &KeySpec) -> Self {
-        if spec.is_int() {
-            return KeyPlace::Int;
+        match spec.shape() {
+            KeyShape::Int => KeyPlace::Int,
+            KeyShape::Fixed(len) if len <= Key::INLINE => KeyPlace::Inline { len },
+            KeyShape::Fixed(_) | KeyShape::Bytes => KeyPlace::Heap,
         }
-        let encoded = |ty: Type| match ty {
-            Type::Numeric(_) => None,
-            Type::Interval(_) => Some(Interval::KEY_BYTES),
-            ty => ty.fixed_size().map(|(size, _)| if matches!(ty, Type::Float4) { 8 } else { size }),
-        };
-        let mut len = 0;
-        for part in spec.parts() {
-            match encoded(part.ty) {
-                Some(size) if !part.nullable => len += size,
-                _ => return KeyPlace::Heap,
-            }
-        }
-        if len <= Key::INLINE { KeyPlace::Inline { len } } else { KeyPlace::Heap }
     }
 }
 

@@ -32,12 +32,21 @@ enum Links {
 }
 
 struct Entry<H> {
-    /// The values of the index's columns as a key, without the primary key.
-    columns: Key,
-    /// The key under which the entry stands in its index.
+    /// The key under which the entry stands in its index: the columns, and then the primary key if an ordered index
+    /// needs it.
     full: Key,
     record: RecordPtr<H>,
+    /// The number of bytes at the beginning of `full` that are the columns.
+    columns_len: u32,
     committed: AtomicBool,
+}
+
+impl<H> Entry<H> {
+    /// Whether the index's columns have the values of the key `columns`.
+    #[inline]
+    fn has_columns(&self, columns: &Key) -> bool {
+        self.full.bytes().map(|full| &full[..self.columns_len as usize]) == columns.bytes()
+    }
 }
 
 /// An entry of a secondary index that stays allocated for `'g`.
@@ -52,9 +61,11 @@ impl<H> Clone for EntryRef<'_, H> {
 impl<H> Copy for EntryRef<'_, H> {}
 
 impl<'g, H: RecordHeader> EntryRef<'g, H> {
-    /// Returns the values of the index's columns as a key, without the primary key.
-    pub fn columns(&self) -> &'g Key {
-        &self.0.columns
+    /// Whether the index's columns have the values of the key `columns`, which does not include the primary key unless
+    /// the columns do.
+    #[inline]
+    pub fn has_columns(&self, columns: &Key) -> bool {
+        self.0.has_columns(columns)
     }
 
     /// Returns the entry's whole key in its index: see [`SecondaryIndex::full_key`].
@@ -89,12 +100,14 @@ pub struct EntryPtr(usize);
 
 impl<H: RecordHeader> SecondaryIndex<H> {
     pub(crate) fn new(schema: &IndexSchema, table: &TableSchema, collector: &Arc<Collector>) -> Self {
+        let key = KeySpec::bytes(&table.columns, &schema.columns);
+        let primary = KeySpec::new(&table.columns, &table.key);
+        let has_primary_key = key.includes(&primary);
+        let shape = if has_primary_key { key.shape() } else { key.shape().followed_by(primary.shape()) };
         let links = match schema.kind {
             IndexKind::Hash => Links::Hash(Box::new(HashIndex::new(collector, 0))),
-            IndexKind::Ordered => Links::Ordered(OrderedIndex::new(collector, false)),
+            IndexKind::Ordered => Links::Ordered(OrderedIndex::new(collector, shape)),
         };
-        let key = KeySpec::bytes(&table.columns, &schema.columns);
-        let has_primary_key = key.includes(&KeySpec::new(&table.columns, &table.key));
         Self { schema: schema.clone(), key, has_primary_key, links, marker: PhantomData }
     }
 
@@ -151,14 +164,16 @@ impl<H: RecordHeader> SecondaryIndex<H> {
     /// has an entry with the same columns and primary key already, the call returns that entry and links none.
     pub fn link<'g>(&'g self, guard: Guard<'g>, columns: Key, key: &Key, record: RecordPtr<H>) -> EntryRef<'g, H> {
         let full = self.full_key(&columns, key);
-        let entry = Box::new(Entry { columns, full, record, committed: AtomicBool::new(false) });
+        let columns_len = columns.bytes().map_or(0, <[u8]>::len) as u32;
+        let entry = Box::new(Entry { full, record, columns_len, committed: AtomicBool::new(false) });
         let entry = Box::into_raw(entry);
         // SAFETY: just made; it is freed only as `unlink`'s garbage, which outlives every present guard.
         let entry_ref = EntryRef(unsafe { &*entry });
         match &self.links {
             Links::Hash(hash) => {
-                let hash_of = |address| self.entry(guard, address).0.columns.hash64();
-                hash.insert(guard, entry_ref.0.columns.hash64(), entry as usize, hash_of);
+                // In a hash index the columns are the whole key.
+                let hash_of = |address| self.entry(guard, address).0.full.hash64();
+                hash.insert(guard, columns.hash64(), entry as usize, hash_of);
             }
             Links::Ordered(ordered) => {
                 if let Err(existing) = ordered.insert(guard, &entry_ref.0.full, entry as usize) {
@@ -176,7 +191,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         let address = entry.ptr().0;
         match &self.links {
             Links::Hash(hash) => {
-                hash.remove(guard, entry.0.columns.hash64(), address);
+                hash.remove(guard, entry.0.full.hash64(), address);
             }
             Links::Ordered(ordered) => {
                 ordered.remove(guard, &entry.0.full);
@@ -221,7 +236,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         match &self.links {
             Links::Hash(hash) => hash.for_each(guard, columns.hash64(), |address| {
                 let entry = self.entry(guard, address);
-                if entry.0.columns == *columns { visit(entry) } else { ControlFlow::Continue(()) }
+                if entry.has_columns(columns) { visit(entry) } else { ControlFlow::Continue(()) }
             }),
             Links::Ordered(_) => {
                 let mut entries = Vec::new();
@@ -230,7 +245,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
                     entries.clear();
                     self.collect(guard, from.as_ref(), false, 16, &mut entries);
                     for &entry in &entries {
-                        if entry.0.columns != *columns || visit(entry).is_break() {
+                        if !entry.has_columns(columns) || visit(entry).is_break() {
                             return;
                         }
                     }
@@ -292,7 +307,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         let mut entries = 0;
         self.all(guard, |address| {
             let entry = self.entry(guard, address).0;
-            entries += size_of::<Entry<H>>() + entry.columns.heap_bytes() + entry.full.heap_bytes();
+            entries += size_of::<Entry<H>>() + entry.full.heap_bytes();
         });
         entries
             + match &self.links {

@@ -331,7 +331,7 @@ impl<H: RecordHeader> StoredTable for Table<H> {
         let key = KeySpec::new(&schema.columns, &schema.key);
         let format = RecordFormat::new::<H>(layout, &key);
         let segments = Segments::with_beside(format.bytes(), H::BESIDE);
-        let ordered = schema.ordered.then(|| OrderedIndex::new(collector, key.is_int()));
+        let ordered = schema.ordered.then(|| OrderedIndex::new(collector, key.shape()));
         let secondary = schema.indexes.iter().map(|index| SecondaryIndex::new(index, &schema, collector)).collect();
         let primary = PrimaryIndex::new(collector, &key, if schema.partitioned { parts } else { 1 });
         let index_data = (0..schema.indexes.len() + 2).map(|_| H::Index::default()).collect();

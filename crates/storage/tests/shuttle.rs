@@ -7,8 +7,8 @@
 #![cfg(shuttle)]
 
 use hotrow_storage::{
-    Collector, Column, Database, Garbage, Guard, HashIndex, Key, OrderedIndex, Participant, RecordHeader, RecordRef,
-    Row, Table, TableSchema, Type, mix,
+    Collector, Column, Database, Garbage, Guard, HashIndex, Key, KeyShape, OrderedIndex, Participant, RecordHeader,
+    RecordRef, Row, Table, TableSchema, Type, mix,
 };
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Arc, thread};
@@ -209,18 +209,25 @@ fn of_two_equal_keys_one_gets_in() {
     });
 }
 
-/// The keys of the models of the ordered index: integers, or strings too long for their words.
-fn key_of(int_keys: bool, number: usize) -> Key {
-    if int_keys { Key::Int(number as i64) } else { Key::from_bytes(&[&[b'k'; 24][..], &[number as u8]].concat()) }
+/// The shapes of keys in the models of the ordered index: one for each number of words that a key may have.
+const SHAPES: [KeyShape; 3] = [KeyShape::Int, KeyShape::Fixed(12), KeyShape::Bytes];
+
+/// Returns a key of a shape: an integer, a short key, or a string that is too long for its words.
+fn key_of(shape: KeyShape, number: usize) -> Key {
+    match shape {
+        KeyShape::Int => Key::Int(number as i64),
+        KeyShape::Fixed(_) => Key::int4s([1, number as i32 / 20, number as i32]),
+        KeyShape::Bytes => Key::from_bytes(&[&[b'k'; 24][..], &[number as u8]].concat()),
+    }
 }
 
 #[test]
 fn a_scan_never_misses_what_stays() {
-    for int_keys in [true, false] {
+    for shape in SHAPES {
         model(move || {
-            let key = move |number| key_of(int_keys, number);
+            let key = move |number| key_of(shape, number);
             let collector = Collector::new();
-            let index = Arc::new(OrderedIndex::new(&collector, int_keys));
+            let index = Arc::new(OrderedIndex::new(&collector, shape));
             let mut participant = collector.participant();
             for number in [10, 20, 30, 40] {
                 within(&mut participant, |guard| index.insert(guard, &key(number), number)).expect("a new key");
@@ -270,7 +277,7 @@ fn a_scan_never_misses_what_stays() {
 fn a_tree_that_is_emptied_and_filled_loses_nothing() {
     model(|| {
         let collector = Collector::new();
-        let index = Arc::new(OrderedIndex::new(&collector, true));
+        let index = Arc::new(OrderedIndex::new(&collector, KeyShape::Int));
         let work = |offset: i64| -> Box<dyn FnOnce(&mut Participant) + Send> {
             let index = index.clone();
             Box::new(move |participant| {

@@ -382,7 +382,7 @@ impl Transaction for NoneTransaction {
             let row = copied.row(table.layout());
             let current = match (scan.index, step.entry) {
                 (IndexRef::Secondary(index), Some(entry)) => {
-                    table.secondary_index(index).key_of(row) == *entry.columns()
+                    entry.has_columns(&table.secondary_index(index).key_of(row))
                 }
                 _ => true,
             };

@@ -373,7 +373,7 @@ impl<H: RecordHeader> InPlace<H> {
     /// Whether an entry that this transaction has marked as stale leads to a row that has the entry's columns again.
     fn is_right(&self, guard: Guard<'_>, table: &Table<H>, id: IndexId, entry: EntryRef<'_, H>) -> bool {
         let record = record::deref(entry.record(), guard, table);
-        record.is_present() && table.secondary_index(id).key_of(record::row(record)) == *entry.columns()
+        record.is_present() && entry.has_columns(&table.secondary_index(id).key_of(record::row(record)))
     }
 
     /// Marks the entry from `columns` to `record` as stale.

@@ -34,7 +34,7 @@ impl<H: RecordHeader> Step<'_, H> {
         self.record.is_present()
             && match (self.entry, index) {
                 (Some(entry), IndexRef::Secondary(index)) => {
-                    table.secondary_index(index).key_of(record::row(self.record)) == *entry.columns()
+                    entry.has_columns(&table.secondary_index(index).key_of(record::row(self.record)))
                 }
                 _ => true,
             }

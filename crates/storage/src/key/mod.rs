@@ -14,11 +14,11 @@
 //! | text, json, jsonb, bytea | bytes with `00` escaped as `00 FF`, closed by `00 00`; `char(n)` without end blanks |
 //! | uuid | its 16 bytes |
 //!
-//! All keys of one index have one shape, so that [`Key`]'s order is the index's order.
+//! All keys of one index have one [shape](KeyShape), so that [`Key`]'s order is the index's order.
 
 mod values;
 
-use crate::{Column, RowRef, Type, Value};
+use crate::{Column, Interval, RowRef, Type, Value};
 use rust_decimal::Decimal;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -40,14 +40,78 @@ const _: () = assert!(size_of::<Key>() == 32);
 #[derive(Clone, Copy, Debug)]
 pub struct InlineKey {
     len: u8,
+    /// The bytes of the key. All bytes behind the first `len` are zero.
     bytes: [u8; Key::INLINE],
 }
 
 impl InlineKey {
+    /// Makes a byte string of at most [`Key::INLINE`] bytes.
+    #[inline]
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        let mut inline = Self { len: bytes.len() as u8, bytes: [0; Key::INLINE] };
+        inline.bytes[..bytes.len()].copy_from_slice(bytes);
+        inline
+    }
+
     /// Returns the bytes of the key.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
+    }
+
+    /// Returns the number of bytes of the key.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    /// Returns the bytes of the key, padded with zeros, as big-endian words.
+    #[inline]
+    pub(crate) fn words(&self) -> [u64; Key::INLINE / 8] {
+        let (chunks, _) = self.bytes.as_chunks::<8>();
+        std::array::from_fn(|word| u64::from_be_bytes(chunks[word]))
+    }
+
+    /// Makes the key of the first `len` bytes of big-endian words, whose other bytes are zero.
+    #[inline]
+    pub(crate) fn from_words(words: [u64; Key::INLINE / 8], len: usize) -> Self {
+        let mut bytes = [0; Key::INLINE];
+        for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
+            chunk.copy_from_slice(&word.to_be_bytes());
+        }
+        debug_assert!(bytes[len..].iter().all(|&byte| byte == 0), "{words:?} as a key of {len} bytes");
+        Self { len: len as u8, bytes }
+    }
+}
+
+/// The shape of keys: the kind and the length that all keys of one index share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyShape {
+    /// All keys are integers, [`Key::Int`].
+    Int,
+    /// All keys are byte strings of this length in bytes.
+    Fixed(usize),
+    /// All keys are byte strings, of any lengths.
+    Bytes,
+}
+
+impl KeyShape {
+    /// Returns the shape of byte strings of which each is a key of this shape and, behind it, a key of the shape
+    /// `suffix`: see [`KeyBuilder::push_key`].
+    pub fn followed_by(self, suffix: KeyShape) -> KeyShape {
+        match (self.fixed_len(), suffix.fixed_len()) {
+            (Some(own), Some(suffix)) => KeyShape::Fixed(own + suffix),
+            _ => KeyShape::Bytes,
+        }
+    }
+
+    /// Returns the number of bytes that each key takes in a byte string; `None` if that depends on the key.
+    fn fixed_len(self) -> Option<usize> {
+        match self {
+            KeyShape::Int => Some(size_of::<i64>()),
+            KeyShape::Fixed(len) => Some(len),
+            KeyShape::Bytes => None,
+        }
     }
 }
 
@@ -68,9 +132,7 @@ impl Key {
         if bytes.len() > Self::INLINE {
             return Key::Long(bytes.into());
         }
-        let mut inline = InlineKey { len: bytes.len() as u8, bytes: [0; Self::INLINE] };
-        inline.bytes[..bytes.len()].copy_from_slice(bytes);
-        Key::Bytes(inline)
+        Key::Bytes(InlineKey::new(bytes))
     }
 
     /// Makes the byte-string key of two to six `integer` NOT NULL columns, or of that many leading columns of a longer
@@ -203,7 +265,7 @@ impl From<i64> for Key {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySpec {
     parts: Vec<KeyPart>,
-    int: bool,
+    shape: KeyShape,
     /// Whether every column is an `integer` NOT NULL, and all of them fit into a key without an allocation.
     int4s: bool,
 }
@@ -219,21 +281,45 @@ pub struct KeyPart {
     pub nullable: bool,
 }
 
+impl KeyPart {
+    /// Returns the number of bytes that the column takes in every byte-string key; `None` if that depends on the value.
+    fn fixed_len(&self) -> Option<usize> {
+        match self.ty {
+            _ if self.nullable => None,
+            Type::Numeric(_) => None,
+            Type::Interval(_) => Some(Interval::KEY_BYTES),
+            // A key has the float8 of equal value.
+            Type::Float4 => Some(size_of::<f64>()),
+            ty => ty.fixed_size().map(|(size, _)| size),
+        }
+    }
+}
+
 impl KeySpec {
     /// Makes the rule for keys of the columns at `positions`, in that order.
     pub fn new(columns: &[Column], positions: &[usize]) -> Self {
         let part = |&column: &usize| KeyPart { column, ty: columns[column].ty, nullable: columns[column].nullable };
         let parts: Vec<_> = positions.iter().map(part).collect();
-        let int = matches!(parts[..], [KeyPart { ty, nullable: false, .. }] if ty.is_integer());
+        let shape = match parts[..] {
+            [KeyPart { ty, nullable: false, .. }] if ty.is_integer() => KeyShape::Int,
+            _ => Self::shape_of_bytes(&parts),
+        };
         let int4s = parts.len() * 4 <= Key::INLINE
             && parts.iter().all(|part| matches!(part, KeyPart { ty: Type::Int4, nullable: false, .. }));
-        Self { parts, int, int4s }
+        Self { parts, shape, int4s }
     }
 
     /// Makes a rule whose keys are always byte strings, even if the only column is an integer. An index that appends
     /// the primary key to its keys needs this.
     pub fn bytes(columns: &[Column], positions: &[usize]) -> Self {
-        Self { int: false, ..Self::new(columns, positions) }
+        let spec = Self::new(columns, positions);
+        Self { shape: Self::shape_of_bytes(&spec.parts), ..spec }
+    }
+
+    /// Returns the shape of the byte-string keys of these columns.
+    fn shape_of_bytes(parts: &[KeyPart]) -> KeyShape {
+        let len: Option<usize> = parts.iter().map(KeyPart::fixed_len).sum();
+        len.map_or(KeyShape::Bytes, KeyShape::Fixed)
     }
 
     /// Returns the columns from which keys are made, in key order.
@@ -242,8 +328,14 @@ impl KeySpec {
     }
 
     /// Whether the keys that this rule makes are integers, [`Key::Int`].
+    #[inline]
     pub fn is_int(&self) -> bool {
-        self.int
+        self.shape == KeyShape::Int
+    }
+
+    /// Returns the shape of the keys that this rule makes of rows. Prefixes of keys are byte strings of other lengths.
+    pub fn shape(&self) -> KeyShape {
+        self.shape
     }
 
     /// Whether all columns of `other` are among the columns of this rule. If `other` makes primary keys, a key of this
@@ -255,7 +347,7 @@ impl KeySpec {
     /// Makes the key of a row from its values in the columns of this rule.
     #[inline]
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
-        if self.int {
+        if self.is_int() {
             return Key::Int(self.int_of(row));
         }
         if self.int4s {
@@ -272,7 +364,7 @@ impl KeySpec {
     #[inline]
     pub fn matches(&self, row: RowRef<'_>, key: &Key) -> bool {
         match key {
-            Key::Int(int) if self.int => self.int_of(row) == *int,
+            Key::Int(int) if self.is_int() => self.int_of(row) == *int,
             key => self.key_of(row) == *key,
         }
     }
@@ -295,7 +387,7 @@ impl KeySpec {
     /// If this rule makes integer keys, and there is no value, or it is not an integer.
     pub fn key<'v>(&self, values: impl IntoIterator<Item = Value<'v>>) -> Key {
         let mut values = values.into_iter();
-        if self.int {
+        if self.is_int() {
             let value = values.next().expect("an integer key has one value");
             return Key::Int(value.as_int().expect("an integer key is made of an integer"));
         }
@@ -478,6 +570,50 @@ mod tests {
         let spec = KeySpec::new(&[Column::new("c", Type::Char(4))], &[0]);
         assert_eq!(spec.key([Value::text("ab  ")]), spec.key([Value::text("ab")]));
         assert_eq!(spec.key([Value::text("ab  ")]).hash64(), spec.key([Value::text("ab")]).hash64());
+    }
+
+    #[test]
+    fn keys_of_fixed_size_columns_have_one_length() {
+        let interval = Value::Interval(Interval { months: 1, days: 2, micros: 3 });
+        let values = [
+            (Type::Bool, Value::Bool(true)),
+            (Type::Int2, Value::Int2(-1)),
+            (Type::Int4, Value::Int4(i32::MAX)),
+            (Type::Oid, Value::Int4(7)),
+            (Type::Int8, Value::Int8(i64::MIN)),
+            (Type::Float4, Value::Float4(1.5)),
+            (Type::Float8, Value::Float8(-1.5)),
+            (Type::Date, Value::Date(1)),
+            (Type::TIMESTAMP, Value::Timestamp(1)),
+            (Type::TIMESTAMP_TZ, Value::TimestampTz(1)),
+            (Type::TIME, Value::Time(1)),
+            (Type::INTERVAL, interval),
+            (Type::Uuid, Value::Uuid([9; 16])),
+        ];
+        for (ty, value) in &values {
+            let columns = [Column::new("a", *ty), Column::new("b", *ty), Column::nullable("c", *ty)];
+            for positions in [&[0][..], &[0, 1]] {
+                let spec = KeySpec::bytes(&columns, positions);
+                let key = spec.key(positions.iter().map(|_| value.clone()));
+                assert_eq!(spec.shape(), KeyShape::Fixed(key.bytes().map_or(0, <[u8]>::len)), "{ty:?}");
+            }
+            assert_eq!(KeySpec::new(&columns, &[0]).shape() == KeyShape::Int, ty.is_integer(), "{ty:?}");
+            assert_eq!(KeySpec::new(&columns, &[0, 2]).shape(), KeyShape::Bytes, "{ty:?}");
+        }
+        for ty in [Type::Numeric(None), Type::Text, Type::Char(2), Type::Bytea, Type::Name] {
+            assert_eq!(KeySpec::new(&[Column::new("a", ty)], &[0]).shape(), KeyShape::Bytes, "{ty:?}");
+        }
+        assert_eq!(KeyShape::Fixed(5).followed_by(KeyShape::Int), KeyShape::Fixed(13));
+        assert_eq!(KeyShape::Fixed(5).followed_by(KeyShape::Fixed(4)), KeyShape::Fixed(9));
+        assert_eq!(KeyShape::Fixed(5).followed_by(KeyShape::Bytes), KeyShape::Bytes);
+    }
+
+    #[test]
+    fn words_of_an_inline_key_give_it_back() {
+        for bytes in [&b""[..], b"\0", b"ab\0", &[0xFF; 8], &[7; 9], &[0xFF; 24]] {
+            let Key::Bytes(inline) = Key::from_bytes(bytes) else { panic!("up to {} bytes", Key::INLINE) };
+            assert_eq!(InlineKey::from_words(inline.words(), inline.len()).as_slice(), bytes);
+        }
     }
 
     #[test]

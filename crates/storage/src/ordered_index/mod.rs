@@ -29,6 +29,10 @@
 //! moment its version is checked (1), and by 3 its range then still holds the key. So by 2, an entry that is not in the
 //! leaf does not exist.
 //!
+//! **Keys** stand in nodes as machine words: see [`words`]. Integers take one word, byte strings of one length of up to
+//! 16 bytes take one or two, and all other byte strings take four. The shape of the keys, which the index is told when
+//! it is made, decides which of three trees it has.
+//!
 //! **Scans** copy one leaf at a time and find the next leaf by the bound of the range just read. So every leaf is an
 //! atomic snapshot of its range, and the ranges follow each other without a gap.
 //!
@@ -42,36 +46,57 @@ mod tests;
 mod tree;
 mod words;
 
-use crate::Key;
 use crate::epoch::{Collector, Guard};
+use crate::{Key, KeyShape};
 use hotrow_sync::Arc;
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;
 use tree::{Seek, Tree};
-use words::Words;
+use words::{WORD_BYTES, Words};
 
-/// The number of entries of a node with integer keys. Nodes take 1 KiB for integers and 2 KiB for byte strings. A model
-/// has few entries, so that its nodes split early.
-const INT_ENTRIES: usize = if cfg!(any(loom, shuttle)) { 3 } else { 62 };
+/// The number of entries of a node, for keys of one, two and four words. Nodes take 1 KiB if keys have one word, and
+/// 2 KiB otherwise. A model has few entries, so that its nodes split early.
+const ONE_ENTRIES: usize = if cfg!(any(loom, shuttle)) { 3 } else { 62 };
+const TWO_ENTRIES: usize = if cfg!(any(loom, shuttle)) { 3 } else { 84 };
 const BYTES_ENTRIES: usize = if cfg!(any(loom, shuttle)) { 3 } else { 50 };
 
 /// A map in key order from keys to addresses, in which each key occurs once.
 ///
-/// All keys of one index are integers, or all are byte strings. An address that was removed must be retired through the
+/// All keys of one index have one [shape](KeyShape). An address that was removed must be retired through the
 /// same collector before it is freed: scans may still return it under guards that existed before.
 pub struct OrderedIndex {
-    tree: Shape,
+    tree: AnyTree,
 }
 
-enum Shape {
-    Int(Tree<{ words::INT }, INT_ENTRIES>),
+/// The tree of an index, by the number of words of its keys.
+enum AnyTree {
+    One(Tree<{ words::ONE }, ONE_ENTRIES>),
+    Two(Tree<{ words::TWO }, TWO_ENTRIES>),
     Bytes(Tree<{ words::BYTES }, BYTES_ENTRIES>),
 }
 
+/// Evaluates an expression in which `$tree` is the tree of an index, whatever its type.
+macro_rules! with_tree {
+    ($index:expr, $tree:ident => $result:expr) => {
+        match &$index.tree {
+            AnyTree::One($tree) => $result,
+            AnyTree::Two($tree) => $result,
+            AnyTree::Bytes($tree) => $result,
+        }
+    };
+}
+
 impl OrderedIndex {
-    /// Makes an empty index whose keys are integers if `int_keys` is true, and byte strings otherwise.
-    pub fn new(collector: &Arc<Collector>, int_keys: bool) -> Self {
-        let tree = if int_keys { Shape::Int(Tree::new(collector)) } else { Shape::Bytes(Tree::new(collector)) };
+    /// Makes an empty index for keys of this shape.
+    pub fn new(collector: &Arc<Collector>, shape: KeyShape) -> Self {
+        const ONE_BYTES: usize = words::ONE * WORD_BYTES;
+        const TWO_BYTES: usize = words::TWO * WORD_BYTES;
+        let tree = match shape {
+            KeyShape::Int | KeyShape::Fixed(1..=ONE_BYTES) => AnyTree::One(Tree::new(collector, shape)),
+            KeyShape::Fixed(1..=TWO_BYTES) => AnyTree::Two(Tree::new(collector, shape)),
+            KeyShape::Fixed(_) | KeyShape::Bytes => AnyTree::Bytes(Tree::new(collector, KeyShape::Bytes)),
+        };
         Self { tree }
     }
 
@@ -79,13 +104,11 @@ impl OrderedIndex {
     ///
     /// # Panics
     ///
-    /// This method and the others panic if the key is not of the index's kind.
+    /// This method and the others panic if `key` is an integer and the index is for byte strings, or the other way
+    /// round. A byte string may have any length, except in [`insert`](Self::insert).
     #[inline]
     pub fn get(&self, guard: Guard<'_>, key: &Key) -> Option<usize> {
-        match &self.tree {
-            Shape::Int(tree) => tree.get(guard, &Words::of(key)),
-            Shape::Bytes(tree) => tree.get(guard, &Words::of(key)),
-        }
+        with_tree!(self, tree => tree.get(guard, &Words::of(key, tree.shape())?))
     }
 
     /// Adds an entry that leads from `key` to `address`.
@@ -93,26 +116,29 @@ impl OrderedIndex {
     /// # Errors
     ///
     /// The address that the key already has.
+    ///
+    /// # Panics
+    ///
+    /// If the key is not of the index's shape: another kind of key, or a byte string of another length than that of all
+    /// keys of an index for [`KeyShape::Fixed`]. Indexes for more than 16 bytes do not check the length.
     pub fn insert(&self, guard: Guard<'_>, key: &Key, address: usize) -> Result<(), usize> {
-        match &self.tree {
-            Shape::Int(tree) => tree.insert(guard, &Words::of(key), address),
-            Shape::Bytes(tree) => tree.insert(guard, &Words::of(key), address),
-        }
+        with_tree!(self, tree => {
+            let words = Words::of(key, tree.shape());
+            let words = words.unwrap_or_else(|| panic!("the key {key:?} in an index for {:?}", tree.shape()));
+            tree.insert(guard, &words, address)
+        })
     }
 
     /// Removes the entry of `key`, and returns its address, or `None` if there was no such entry.
     pub fn remove(&self, guard: Guard<'_>, key: &Key) -> Option<usize> {
-        match &self.tree {
-            Shape::Int(tree) => tree.remove(guard, &Words::of(key)),
-            Shape::Bytes(tree) => tree.remove(guard, &Words::of(key)),
-        }
+        with_tree!(self, tree => tree.remove(guard, &Words::of(key, tree.shape())?))
     }
 
     /// Appends up to `limit` entries to `out`: in ascending order beginning at `from`, or in descending order if
-    /// `backward`.
+    /// `backward`. The bound may be a prefix of keys, or any other byte string.
     ///
     /// A key that is in the index during the whole call is not skipped. A key that is inserted or removed during the
-    /// call may be returned or not. The entries of one leaf (up to some fifty neighbours) are a snapshot.
+    /// call may be returned or not. The entries of one leaf (up to 84 neighbours) are a snapshot.
     pub fn collect(
         &self,
         guard: Guard<'_>,
@@ -121,35 +147,30 @@ impl OrderedIndex {
         limit: usize,
         out: &mut Vec<(Key, usize)>,
     ) {
-        match &self.tree {
-            Shape::Int(tree) => collect(tree, guard, from, backward, limit, out),
-            Shape::Bytes(tree) => collect(tree, guard, from, backward, limit, out),
-        }
+        with_tree!(self, tree => {
+            let (seek, inclusive) = start(tree.shape(), from, backward);
+            tree.collect(guard, seek, inclusive, backward, limit, out);
+        });
     }
 
-    /// Returns the address of the first entry at or above the bound `from`; `None` if there is no such entry.
+    /// Returns the address of the first entry at or above the bound `from`, which may be a prefix of keys, or any other
+    /// byte string; `None` if there is no such entry.
     #[inline]
     pub fn next(&self, guard: Guard<'_>, from: Bound<&Key>) -> Option<usize> {
-        match &self.tree {
-            Shape::Int(tree) => next(tree, guard, from),
-            Shape::Bytes(tree) => next(tree, guard, from),
-        }
+        with_tree!(self, tree => {
+            let (seek, inclusive) = start(tree.shape(), from, false);
+            tree.next(guard, seek, inclusive)
+        })
     }
 
     /// Returns the number of entries, now or a moment ago.
     pub fn len(&self) -> usize {
-        match &self.tree {
-            Shape::Int(tree) => tree.len(),
-            Shape::Bytes(tree) => tree.len(),
-        }
+        with_tree!(self, tree => tree.len())
     }
 
     /// Returns the bytes of the nodes, and of the keys outside them.
     pub fn bytes(&self) -> usize {
-        match &self.tree {
-            Shape::Int(tree) => tree.bytes(),
-            Shape::Bytes(tree) => tree.bytes(),
-        }
+        with_tree!(self, tree => tree.bytes())
     }
 
     /// Whether [`len`](Self::len) is zero.
@@ -158,31 +179,26 @@ impl OrderedIndex {
     }
 }
 
+/// Returns the place at which a scan from the bound `from` begins, and whether an entry with exactly the key of that
+/// place belongs to the scan.
+///
+/// In a tree whose keys have one length, the place is at the key nearest to a bound of another length. That key lies on
+/// one side of such a bound, which decides whether the scan includes the key: see *Seeks among short keys* in
+/// [`words`].
 #[inline]
-fn next<const W: usize, const CAP: usize>(tree: &Tree<W, CAP>, guard: Guard<'_>, from: Bound<&Key>) -> Option<usize> {
-    match from {
-        Bound::Included(key) => tree.next(guard, Seek::At(Words::of(key)), true),
-        Bound::Excluded(key) => tree.next(guard, Seek::At(Words::of(key)), false),
-        Bound::Unbounded => tree.next(guard, Seek::First, true),
-    }
-}
-
-fn collect<const W: usize, const CAP: usize>(
-    tree: &Tree<W, CAP>,
-    guard: Guard<'_>,
-    from: Bound<&Key>,
-    backward: bool,
-    limit: usize,
-    out: &mut Vec<(Key, usize)>,
-) {
-    let seek = match from {
-        Bound::Included(key) => Seek::At(Words::of(key)),
-        Bound::Excluded(key) if backward => Seek::Before(Words::of(key)),
-        Bound::Excluded(key) => Seek::At(Words::of(key)),
-        Bound::Unbounded if backward => Seek::Last,
-        Bound::Unbounded => Seek::First,
+fn start<const W: usize>(shape: KeyShape, from: Bound<&Key>, backward: bool) -> (Seek<W>, bool) {
+    let (key, included) = match from {
+        Bound::Included(key) => (key, true),
+        Bound::Excluded(key) => (key, false),
+        Bound::Unbounded => return (if backward { Seek::Last } else { Seek::First }, true),
     };
-    tree.collect(guard, seek, matches!(from, Bound::Included(_)), backward, limit, out);
+    let (nearest, order) = Words::nearest(key, shape);
+    let inclusive = match order {
+        Ordering::Less => !backward,
+        Ordering::Equal => included,
+        Ordering::Greater => backward,
+    };
+    (if backward && !inclusive { Seek::Before(nearest) } else { Seek::At(nearest) }, inclusive)
 }
 
 impl fmt::Debug for OrderedIndex {

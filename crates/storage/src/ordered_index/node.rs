@@ -1,9 +1,10 @@
 //! A node of the tree: a version that readers check and writers latch, and sorted entries.
 
-use super::words::{INT, Words};
+use super::words::Words;
 use hotrow_sync::Backoff;
 use hotrow_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::cmp;
+use std::hint::select_unpredictable;
 use std::ops::Deref;
 
 /// The bit of a version that says that the node is latched: a thread is changing it.
@@ -65,11 +66,11 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         self.level == 0
     }
 
-    /// Prefetches the cache lines that a search among integer keys may touch, all at once instead of one after another.
-    /// Byte strings take so many lines that most would be fetched in vain.
+    /// Prefetches the cache lines that a search among integers or short keys may touch, all at once instead of one by
+    /// one. Other byte strings take so many lines that most would be fetched in vain.
     #[inline]
     pub fn prefetch(node: *const Self) {
-        if W != INT {
+        if !Words::<W>::WHOLE {
             return;
         }
         for line in 0..std::mem::offset_of!(Self, values).div_ceil(64) {
@@ -108,16 +109,21 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
     #[inline]
     pub fn rank(&self, version: Version, first: usize, key: &Words<W>, or_equal: bool) -> Result<usize, Restart> {
         let passed = |position| {
+            if Words::<W>::WHOLE {
+                return Ok(self.key(position).precedes(key, or_equal));
+            }
             let order = self.compare(version, position, key)?;
             Ok(order.is_lt() || (or_equal && order.is_eq()))
         };
         let mut base = first;
         let mut left = self.count().saturating_sub(first);
-        // The number of steps depends on the count alone, and a step has no branch for integers: there is nothing to
+        // The entries before `base` have passed, and the entries from `base + left` on have not. The number of steps
+        // depends on the count alone, and a step among integers or short keys needs no branch: there is little to
         // mispredict.
         while left > 1 {
             let half = left / 2;
-            base += if passed(base + half - 1)? { half } else { 0 };
+            let middle = base + half;
+            base = select_unpredictable(passed(middle)?, middle, base);
             left -= half;
         }
         Ok(base + usize::from(left == 1 && passed(base)?))

@@ -22,28 +22,91 @@ impl Random {
     }
 }
 
-/// A rule that makes the keys of a test from numbers, all of one kind.
+/// A rule that makes the keys of a test from numbers, all of one shape. Different numbers make different keys.
 struct Case {
     name: &'static str,
-    int_keys: bool,
+    shape: KeyShape,
     key: fn(usize) -> Key,
 }
 
-const CASES: [Case; 5] = [
-    Case { name: "dense integers", int_keys: true, key: |number| Key::Int(number as i64 - 1000) },
-    Case { name: "scattered integers", int_keys: true, key: |number| Key::Int(mix(number as u64) as i64) },
-    Case { name: "short strings", int_keys: false, key: |number| Key::from_bytes(number.to_string().as_bytes()) },
+/// Returns an `integer` for each number: a few small ones around zero, and for each of them one at either end of the
+/// range.
+fn extreme(number: usize) -> i32 {
+    let step = (number / 3) as i32;
+    match number % 3 {
+        0 => i32::MIN + step,
+        1 => step - 2,
+        _ => i32::MAX - step,
+    }
+}
+
+const CASES: [Case; 11] = [
+    Case { name: "dense integers", shape: KeyShape::Int, key: |number| Key::Int(number as i64 - 1000) },
+    Case { name: "scattered integers", shape: KeyShape::Int, key: |number| Key::Int(mix(number as u64) as i64) },
+    Case {
+        name: "short strings",
+        shape: KeyShape::Bytes,
+        key: |number| Key::from_bytes(number.to_string().as_bytes()),
+    },
     Case {
         name: "strings of all lengths up to 47 bytes",
-        int_keys: false,
+        shape: KeyShape::Bytes,
         key: |number| Key::from_bytes(&[vec![b'x'; number % 40], number.to_string().into_bytes()].concat()),
     },
     Case {
         name: "long strings with a long common prefix",
-        int_keys: false,
+        shape: KeyShape::Bytes,
         key: |number| Key::from_bytes(&[&[0; 30], number.to_string().as_bytes()].concat()),
     },
+    Case {
+        name: "fixed strings that are too long for two words",
+        shape: KeyShape::Fixed(20),
+        key: |number| Key::int4s([0, extreme(number % 7), i32::MIN, i32::MAX, extreme(number)]),
+    },
+    Case {
+        name: "two integers",
+        shape: KeyShape::Fixed(8),
+        key: |number| Key::int4s([extreme(number % 11), extreme(number / 11)]),
+    },
+    Case {
+        name: "three integers",
+        shape: KeyShape::Fixed(12),
+        key: |number| Key::int4s([7, extreme(number % 11), extreme(number / 11)]),
+    },
+    Case {
+        name: "four integers, with zeros at the end",
+        shape: KeyShape::Fixed(16),
+        key: |number| Key::int4s([extreme(number % 5), extreme(number / 5 % 5), extreme(number / 25), i32::MIN]),
+    },
+    Case {
+        name: "three bytes",
+        shape: KeyShape::Fixed(3),
+        key: |number| Key::from_bytes(&[(number % 4) as u8 * 85, (number / 4) as u8, (number / 1024) as u8]),
+    },
+    Case {
+        name: "nine bytes",
+        shape: KeyShape::Fixed(9),
+        key: |number| Key::from_bytes(&[&(number as u64 / 200).to_be_bytes()[..], &[(number % 200) as u8]].concat()),
+    },
 ];
+
+/// Returns a byte string from which a scan may begin: a prefix of `key`, a prefix with another last byte, or a longer
+/// string that begins with `key`.
+fn seek_like(random: &mut Random, key: &Key) -> Key {
+    let Some(bytes) = key.bytes() else { return key.clone() };
+    let mut seek = bytes[..random.below(bytes.len() + 1)].to_vec();
+    match random.below(4) {
+        0 => {}
+        1 => seek.push([0, 1, 0x7F, 0x80, 0xFF][random.below(5)]),
+        2 => seek = [bytes, &[[0, 1, 0xFF][random.below(3)]].repeat(random.below(20) + 1)].concat(),
+        _ => {
+            if let Some(last) = seek.last_mut() {
+                *last = last.wrapping_add([1, 0xFF][random.below(2)]);
+            }
+        }
+    }
+    Key::from_bytes(&seek)
+}
 
 fn expected(model: &BTreeMap<Key, usize>, from: Bound<&Key>, backward: bool, limit: usize) -> Vec<(Key, usize)> {
     let own = |(key, &address): (&Key, &usize)| (key.clone(), address);
@@ -74,16 +137,17 @@ fn runs_of_ascending_keys_fill_their_leaves() {
     const RUNS: usize = 10;
     const KEYS: usize = 5000;
     let collector = Collector::new();
-    let tree: Tree<{ words::INT }, INT_ENTRIES> = Tree::new(&collector);
+    let tree: Tree<{ words::ONE }, ONE_ENTRIES> = Tree::new(&collector, KeyShape::Int);
     let participant = entered(&collector);
     // One key of each run in turn, as many threads do that append to their own parts of a table.
     for number in 0..KEYS {
         for run in 0..RUNS {
             let key = Key::Int((run * KEYS + number) as i64);
-            tree.insert(participant.guard(), &Words::of(&key), number + 1).expect("each key once");
+            let words = Words::of(&key, KeyShape::Int).expect("an integer");
+            tree.insert(participant.guard(), &words, number + 1).expect("each key once");
         }
     }
-    let full = RUNS * KEYS / INT_ENTRIES;
+    let full = RUNS * KEYS / ONE_ENTRIES;
     assert!(tree.leaves() < full * 11 / 10, "{} leaves for {full} full ones", tree.leaves());
 }
 
@@ -91,7 +155,7 @@ fn runs_of_ascending_keys_fill_their_leaves() {
 fn the_index_agrees_with_a_model() {
     for (seed, case) in CASES.iter().enumerate() {
         let collector = Collector::new();
-        let index = OrderedIndex::new(&collector, case.int_keys);
+        let index = OrderedIndex::new(&collector, case.shape);
         let mut participant = collector.participant();
         let mut model = BTreeMap::new();
         let mut random = Random(seed as u64);
@@ -112,6 +176,19 @@ fn the_index_agrees_with_a_model() {
                 assert_eq!(index.get(guard, &key), model.get(&key).copied(), "{}: getting {key:?}", case.name);
                 if turn % 100 == 0 {
                     check_scans(case, &index, guard, &model, &key);
+                    for _ in 0..4 {
+                        let seek = seek_like(&mut random, &key);
+                        check_scans(case, &index, guard, &model, &seek);
+                        assert_eq!(
+                            index.get(guard, &seek),
+                            model.get(&seek).copied(),
+                            "{}: getting {seek:?}",
+                            case.name
+                        );
+                        if !model.contains_key(&seek) {
+                            assert_eq!(index.remove(guard, &seek), None, "{}: removing {seek:?}", case.name);
+                        }
+                    }
                 }
                 participant.leave();
             }
@@ -135,7 +212,7 @@ fn in_whichever_order_keys_come_and_go() {
     for case in &CASES {
         for (came, gone) in orders.iter().flat_map(|came| orders.iter().map(move |gone| (came, gone))) {
             let collector = Collector::new();
-            let index = OrderedIndex::new(&collector, case.int_keys);
+            let index = OrderedIndex::new(&collector, case.shape);
             let participant = entered(&collector);
             let guard = participant.guard();
             for &number in *came {
@@ -153,6 +230,28 @@ fn in_whichever_order_keys_come_and_go() {
     }
 }
 
+#[test]
+fn an_insert_refuses_a_key_of_another_shape() {
+    let insert = |shape, key: Key| {
+        let collector = Collector::new();
+        let index = OrderedIndex::new(&collector, shape);
+        let participant = entered(&collector);
+        index.insert(participant.guard(), &key, 1)
+    };
+    let ints = [Key::int4s([1, 2]), Key::int4s([1, 2, 3]), Key::int4s([1, 2, 3, 4])];
+    for (len, key) in [8, 12, 16].into_iter().zip(&ints) {
+        assert_eq!(insert(KeyShape::Fixed(len), key.clone()), Ok(()));
+        for other in [len - 1, len + 1].into_iter().filter(|&other| other <= 16) {
+            let refused = std::panic::catch_unwind(|| insert(KeyShape::Fixed(other), key.clone()));
+            assert!(refused.is_err(), "{key:?} as a key of {other} bytes");
+        }
+        assert!(std::panic::catch_unwind(|| insert(KeyShape::Int, key.clone())).is_err());
+    }
+    for shape in [KeyShape::Fixed(8), KeyShape::Fixed(16), KeyShape::Bytes] {
+        assert!(std::panic::catch_unwind(|| insert(shape, Key::Int(1))).is_err(), "an integer in {shape:?}");
+    }
+}
+
 const THREADS: usize = 4;
 const UNTOUCHED: usize = 500;
 
@@ -161,7 +260,7 @@ const UNTOUCHED: usize = 500;
 fn threads_never_miss_what_nobody_touches() {
     for case in &CASES {
         let collector = Collector::new();
-        let index = OrderedIndex::new(&collector, case.int_keys);
+        let index = OrderedIndex::new(&collector, case.shape);
         let participant = entered(&collector);
         for number in (0..UNTOUCHED).map(|number| number * 8) {
             assert_eq!(index.insert(participant.guard(), &(case.key)(number), number), Ok(()));
@@ -214,7 +313,7 @@ fn check_concurrent_scan(case: &Case, index: &OrderedIndex, guard: Guard<'_>, fr
 fn of_threads_that_insert_one_key_one_wins() {
     for case in &CASES {
         let collector = Collector::new();
-        let index = OrderedIndex::new(&collector, case.int_keys);
+        let index = OrderedIndex::new(&collector, case.shape);
         let work = |thread: usize| {
             let mut participant = collector.participant();
             let mut won = 0;

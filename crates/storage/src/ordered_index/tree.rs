@@ -2,8 +2,8 @@
 
 use super::node::{Latched, Node, Restart, Version};
 use super::words::Words;
-use crate::Key;
 use crate::epoch::{Collector, Garbage, Guard};
+use crate::{Key, KeyShape};
 use hotrow_sync::atomic::{AtomicIsize, AtomicPtr, Ordering};
 use hotrow_sync::{Arc, Backoff, CachePadded};
 
@@ -13,6 +13,7 @@ const STRIPES: usize = 16;
 /// A B+-tree with keys of `W` words and nodes of `CAP` entries.
 pub(super) struct Tree<const W: usize, const CAP: usize> {
     root: AtomicPtr<Node<W, CAP>>,
+    shape: KeyShape,
     counts: Box<[CachePadded<Counts>; STRIPES]>,
     collector: Arc<Collector>,
 }
@@ -133,12 +134,18 @@ impl<const W: usize, const CAP: usize> Place<'_, W, CAP> {
 impl<const W: usize, const CAP: usize> Tree<W, CAP> {
     const NODE_BYTES: isize = size_of::<Node<W, CAP>>() as isize;
 
-    /// Makes an empty tree, whose unlinked nodes `collector` frees.
-    pub fn new(collector: &Arc<Collector>) -> Self {
+    /// Makes an empty tree for keys of this shape, whose unlinked nodes `collector` frees.
+    pub fn new(collector: &Arc<Collector>, shape: KeyShape) -> Self {
         let root = AtomicPtr::new(Box::into_raw(Node::new(0)));
         let counts = Box::new(std::array::from_fn(|_| CachePadded(Counts::default())));
         counts[0].bytes.store(Self::NODE_BYTES, Ordering::Release);
-        Self { root, counts, collector: collector.clone() }
+        Self { root, shape, counts, collector: collector.clone() }
+    }
+
+    /// Returns the shape of the tree's keys.
+    #[inline]
+    pub fn shape(&self) -> KeyShape {
+        self.shape
     }
 
     /// Returns the address under `key`, or `None` if the tree does not have the key.
@@ -245,7 +252,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
             });
             for &(key, address) in &wanted[..count] {
                 // SAFETY: the leaf had this key when it was validated, and the epoch of the guard keeps its bytes.
-                out.push((unsafe { key.key() }, address));
+                out.push((unsafe { key.key(self.shape) }, address));
             }
             let Some(bound) = next else { return };
             (seek, inclusive) = if backward { (Seek::Before(bound), false) } else { (Seek::At(bound), true) };

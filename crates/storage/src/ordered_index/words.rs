@@ -2,24 +2,50 @@
 //!
 //! | keys of the tree | words |
 //! | --- | --- |
-//! | integers | the value with its sign bit flipped |
-//! | byte strings | three big-endian words of the first 24 bytes, padded with zeros; then a length or an address |
+//! | integers | one: the value with its sign bit flipped |
+//! | *short* keys | one or two: the bytes as big-endian words, padded with zeros |
+//! | other byte strings | three: the first 24 bytes, in the same way; then one that is a length or an address |
 //!
-//! The last word of a byte string holds the key's length if it is at most 24 bytes long. Otherwise it holds the address
-//! of the whole key on the heap.
+//! Short keys are byte strings that all have the same length of L bytes, up to 8 for one word and up to 16 for two.
 //!
-//! Words compare as the keys do, except for two long keys with the same first 24 bytes. In the last word a length is
-//! less than an address, which is right: if two keys agree in 24 padded bytes, the shorter one is a prefix of the
-//! other.
+//! **Integers and short keys** compare as their words do. Two byte strings of the same length that differ have the same
+//! order as their first different bytes, and so have their words: the first word that differs holds that byte, and the
+//! bytes of a big-endian word are ordered from the most significant one. The padding is equal in all keys of a tree.
+//! The tree knows L, so the words give the key back.
+//!
+//! **Other byte strings.** The last word holds the key's length if it is at most 24 bytes long. Otherwise it holds the
+//! address of the whole key on the heap. Words compare as the keys do, except for two long keys with the same first 24
+//! bytes. In the last word a length is less than an address, which is right: if two keys agree in 24 padded bytes, the
+//! shorter one is a prefix of the other.
+//!
+//! **Seeks among short keys.** A scan may begin at a byte string s of any length, such as a prefix of keys. Let n be s
+//! if s has L bytes, s padded with zeros to L bytes if s is shorter, and the first L bytes of s if s is longer. Then
+//! every key k ≠ n of the tree compares to s as to n:
+//!
+//! - *s is shorter.* Let i be the first position at which k and n differ. If i is within s, then k and s differ there
+//!   first, and in the same way. Otherwise n has a zero at i, so k > n; and k begins with s and is longer, so k > s.
+//! - *s is longer.* The first difference of k and n is also the first difference of k and s.
+//!
+//! The key n itself is greater than a shorter s, which is a prefix of n, and less than a longer s, of which n is a
+//! prefix. So the keys above s are the keys above n, and n too if s is shorter. The keys below s are the keys below n,
+//! and n too if s is longer. If s does not have L bytes, no key equals s, so an inclusive bound and an exclusive one
+//! mean the same.
 
-use crate::Key;
+use crate::key::InlineKey;
+use crate::{Key, KeyShape};
 use std::cmp::Ordering;
 
-/// The number of words of an integer key.
-pub(super) const INT: usize = 1;
+/// The number of words of an integer, or of a short key of up to 8 bytes.
+pub(super) const ONE: usize = 1;
 
-/// The number of words of a byte-string key.
+/// The number of words of a short key of up to 16 bytes.
+pub(super) const TWO: usize = 2;
+
+/// The number of words of any other byte-string key.
 pub(super) const BYTES: usize = 4;
+
+/// The number of bytes of a word.
+pub(super) const WORD_BYTES: usize = size_of::<u64>();
 
 /// The position of the word of a byte string that holds a length or an address.
 const LAST: usize = BYTES - 1;
@@ -38,30 +64,64 @@ impl<const W: usize> Words<W> {
     /// Placeholder words, for an entry that needs no key.
     pub const NONE: Self = Self([0; W]);
 
-    /// Returns the words of `key`, which are valid as long as `key` is.
+    /// Whether the words are the whole key, so that two keys compare as their words do.
+    pub const WHOLE: bool = W != BYTES;
+
+    /// Returns the words of `key`, a key of the tree's shape, which are valid as long as `key` is. Returns `None` if
+    /// all keys of the tree have one length, and `key` has another.
     ///
     /// # Panics
     ///
-    /// If the key is not of the shape of the tree.
+    /// If one of the tree's keys and `key` is an integer and the other is a byte string.
     #[inline]
-    pub fn of(key: &Key) -> Self {
-        let mut words = [0; W];
-        match key {
-            Key::Int(int) if W == INT => words[0] = *int as u64 ^ SIGN,
-            Key::Bytes(inline) if W == BYTES => {
-                pack(inline.as_slice(), &mut words);
-                words[LAST] = inline.as_slice().len() as u64;
+    pub fn of(key: &Key, shape: KeyShape) -> Option<Self> {
+        match Self::nearest(key, shape) {
+            (words, Ordering::Equal) => Some(words),
+            _ => None,
+        }
+    }
+
+    /// Returns the words of the key of the tree's length that is nearest to `key`, and how `key` compares to that key.
+    /// All other keys of the tree compare to both in the same way: see *Seeks among short keys* above. The words are
+    /// valid as long as `key` is.
+    ///
+    /// # Panics
+    ///
+    /// As [`of`](Self::of).
+    #[inline]
+    pub fn nearest(key: &Key, shape: KeyShape) -> (Self, Ordering) {
+        match (key, shape) {
+            (Key::Int(int), KeyShape::Int) if W == ONE => (Self([*int as u64 ^ SIGN; W]), Ordering::Equal),
+            (Key::Bytes(inline), KeyShape::Fixed(len)) if Self::WHOLE && inline.len() <= len => {
+                (Self::packed(inline), inline.len().cmp(&len))
             }
-            Key::Long(bytes) if W == BYTES => {
-                pack(&bytes[..bytes.len().min(Key::INLINE)], &mut words);
-                words[LAST] = match bytes.len() {
+            (Key::Bytes(_) | Key::Long(_), KeyShape::Fixed(len)) if Self::WHOLE => {
+                let bytes = key.bytes().unwrap_or_default();
+                let begin = &bytes[..bytes.len().min(len)];
+                (Self::packed(&InlineKey::new(begin)), bytes.len().cmp(&len))
+            }
+            (Key::Bytes(inline), KeyShape::Bytes) if W == BYTES => {
+                let mut words = Self::packed(inline);
+                words.0[LAST] = inline.len() as u64;
+                (words, Ordering::Equal)
+            }
+            (Key::Long(bytes), KeyShape::Bytes) if W == BYTES => {
+                let mut words = Self::packed(&InlineKey::new(&bytes[..bytes.len().min(Key::INLINE)]));
+                words.0[LAST] = match bytes.len() {
                     len @ 0..=Key::INLINE => len as u64,
                     _ => std::ptr::from_ref::<Long>(bytes).expose_provenance() as u64,
                 };
+                (words, Ordering::Equal)
             }
             _ => panic!("integers and byte strings as keys of one index"),
         }
-        Self(words)
+    }
+
+    /// Returns the first words of a byte string, padded with zeros. The word of a length or an address is zero.
+    #[inline]
+    fn packed(inline: &InlineKey) -> Self {
+        let words = inline.words();
+        Self(std::array::from_fn(|word| words.get(word).copied().unwrap_or_default()))
     }
 
     /// Returns the key with its own copy of a long key's bytes, which the receiver must free. A short key is returned
@@ -114,33 +174,44 @@ impl<const W: usize> Words<W> {
         unsafe { self.with_own_bytes() }
     }
 
-    /// Returns the key that these words stand for.
+    /// Returns the key that these words stand for in a tree whose keys have this shape.
     ///
     /// # Safety
     ///
     /// A long key's bytes must be alive.
-    pub unsafe fn key(self) -> Key {
-        if W == INT {
-            return Key::Int((self.0[0] ^ SIGN) as i64);
-        }
+    pub unsafe fn key(self, shape: KeyShape) -> Key {
+        let len = match shape {
+            KeyShape::Int => return Key::Int((self.0[0] ^ SIGN) as i64),
+            KeyShape::Fixed(len) => len,
+            KeyShape::Bytes => self.0[LAST] as usize,
+        };
         if let Some(long) = self.long() {
             // SAFETY: `long` is the address of a `Long`, which the caller keeps alive.
             return Key::Long(unsafe { (*long).clone() });
         }
-        let mut bytes = [0; Key::INLINE];
-        for (chunk, word) in bytes.chunks_exact_mut(8).zip(self.0) {
-            chunk.copy_from_slice(&word.to_be_bytes());
-        }
-        Key::from_bytes(&bytes[..self.0[LAST] as usize])
+        let words = std::array::from_fn(|word| self.0.get(word).copied().unwrap_or_default());
+        Key::Bytes(InlineKey::from_words(words, len))
+    }
+
+    /// Whether this key comes before `other`, or is equal to it and `or_equal` is true. The words must be the
+    /// [whole](Self::WHOLE) keys. The comparison has no branches.
+    #[inline]
+    pub fn precedes(&self, other: &Self, or_equal: bool) -> bool {
+        debug_assert!(Self::WHOLE);
+        let number = |words: &[u64; W]| match words[..] {
+            [only] => u128::from(only),
+            [high, low, ..] => u128::from(high) << 64 | u128::from(low),
+            [] => 0,
+        };
+        let (own, other) = (number(&self.0), number(&other.0));
+        (own < other) | (or_equal & (own == other))
     }
 
     /// Compares two keys by their words alone. Returns `None` if the order depends on the bytes of both.
     #[inline]
     pub fn compare_words(&self, other: &Self) -> Option<Ordering> {
-        if W == INT {
-            return Some(self.0[0].cmp(&other.0[0]));
-        }
         match self.0.cmp(&other.0) {
+            order if Self::WHOLE => Some(order),
             order if self.long().is_none() || other.long().is_none() => Some(order),
             order if self.0[..LAST] != other.0[..LAST] => Some(order),
             _ => None,
@@ -180,16 +251,6 @@ impl<const W: usize> Words<W> {
     }
 }
 
-/// Packs up to 24 bytes into three words.
-#[inline]
-fn pack(bytes: &[u8], words: &mut [u64]) {
-    let mut padded = [0; Key::INLINE];
-    padded[..bytes.len()].copy_from_slice(bytes);
-    for (word, chunk) in words.iter_mut().zip(padded.chunks_exact(8)) {
-        *word = u64::from_be_bytes(chunk.try_into().expect("chunks of eight bytes"));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,7 +258,7 @@ mod tests {
     #[test]
     fn words_are_ordered_as_their_keys_and_give_them_back() {
         let ints = [i64::MIN, -2, -1, 0, 1, 1 << 40, i64::MAX].map(Key::Int);
-        check::<INT>(&ints);
+        check::<ONE>(&ints, KeyShape::Int);
         let long = |end: &[u8]| [&[b'q'; 24], end].concat();
         let strings: [&[u8]; 12] = [
             b"",
@@ -213,27 +274,78 @@ mod tests {
             &long(b"zzzzzzzzzzzzzzzzzzzzzzzzzzzzz"),
             &[b'r'; 25],
         ];
-        check::<BYTES>(&strings.map(Key::from_bytes));
+        check::<BYTES>(&strings.map(Key::from_bytes), KeyShape::Bytes);
+        let ints = [i32::MIN, i32::MIN + 1, -1, 0, 1, 255, 256, i32::MAX];
+        let pairs: Vec<Key> = ints.iter().flat_map(|&a| ints.map(|b| Key::int4s([a, b]))).collect();
+        check::<ONE>(&pairs, KeyShape::Fixed(8));
+        let triples: Vec<Key> = ints.iter().flat_map(|&a| ints.map(|b| Key::int4s([a, 7, b]))).collect();
+        check::<TWO>(&triples, KeyShape::Fixed(12));
+        let fours: Vec<Key> = ints.iter().flat_map(|&a| ints.map(|b| Key::int4s([a, i32::MIN, b, b]))).collect();
+        check::<TWO>(&fours, KeyShape::Fixed(16));
+        check::<BYTES>(&fours, KeyShape::Bytes);
+        let threes = [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 0xFF, 0xFF], [0xFF, 0xFF, 0xFF]];
+        check::<ONE>(&threes.map(|bytes| Key::from_bytes(&bytes)), KeyShape::Fixed(3));
     }
 
-    fn check<const W: usize>(ascending: &[Key]) {
+    /// All byte strings over a few bytes, as seeks of each length and as keys of one length.
+    #[test]
+    fn keys_compare_to_a_seek_as_to_the_key_nearest_to_it() {
+        let mut all = vec![vec![]];
+        for from in 0.. {
+            if all[from].len() == 4 {
+                break;
+            }
+            let longer = [0, 1, 0xFF].map(|byte| [&all[from][..], &[byte]].concat());
+            all.extend(longer);
+        }
+        for (len, before) in [(1, 0), (2, 0), (3, 0), (2, 7), (3, 13)] {
+            // Bytes before the others move these across the border between words.
+            let key = |bytes: &Vec<u8>| Key::from_bytes(&[&vec![5; before][..], bytes].concat());
+            let shape = KeyShape::Fixed(before + len);
+            for seek in all.iter().map(key) {
+                for stored in all.iter().filter(|bytes| bytes.len() == len).map(key) {
+                    if before + len > WORD_BYTES {
+                        check_nearest::<TWO>(&seek, &stored, shape);
+                    } else {
+                        check_nearest::<ONE>(&seek, &stored, shape);
+                    }
+                }
+            }
+        }
+    }
+
+    fn check_nearest<const W: usize>(seek: &Key, stored: &Key, shape: KeyShape) {
+        let (nearest, order) = Words::<W>::nearest(seek, shape);
+        let words = Words::of(stored, shape).expect("a key of the tree");
+        // SAFETY: no key is long.
+        let to_nearest = unsafe { words.compare(&nearest) };
+        assert_eq!(to_nearest.then(order.reverse()), stored.cmp(seek), "{stored:?} and {seek:?} in {shape:?}");
+        assert_eq!(Words::<W>::of(seek, shape).is_some(), order.is_eq(), "{seek:?} in {shape:?}");
+    }
+
+    fn check<const W: usize>(ascending: &[Key], shape: KeyShape) {
+        let of = |key: &Key| Words::<W>::of(key, shape).expect("a key of the shape");
         for (i, a) in ascending.iter().enumerate() {
             // SAFETY: the keys are alive, and each copy that owns its bytes gives them up once.
             unsafe {
-                assert_eq!(Words::<W>::of(a).key(), *a);
-                let owned = Words::<W>::of(a).with_own_bytes();
-                assert_eq!(owned.key(), *a);
+                assert_eq!(of(a).key(shape), *a);
+                let owned = of(a).with_own_bytes();
+                assert_eq!(owned.key(shape), *a);
                 drop(owned.into_heap());
             }
             for (j, b) in ascending.iter().enumerate() {
                 // SAFETY: as above.
-                let order = unsafe { Words::<W>::of(a).compare(&Words::of(b)) };
+                let order = unsafe { of(a).compare(&of(b)) };
                 assert_eq!(order, i.cmp(&j), "{a:?} and {b:?}");
+                if Words::<W>::WHOLE {
+                    assert_eq!([false, true].map(|or_equal| of(a).precedes(&of(b), or_equal)), [i < j, i <= j]);
+                }
                 if i < j {
                     // SAFETY: as above, and a < b.
                     unsafe {
-                        let separator = Words::<W>::of(b).separator(&Words::of(a));
-                        assert!(*a < separator.key() && separator.key() <= *b, "{separator:?} between {a:?} and {b:?}");
+                        let separator = of(b).separator(&of(a));
+                        let key = separator.key(shape);
+                        assert!(*a < key && key <= *b, "{separator:?} between {a:?} and {b:?}");
                         drop(separator.into_heap());
                     }
                 }

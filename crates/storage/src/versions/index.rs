@@ -50,7 +50,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         collector: &Arc<Collector>,
     ) -> Self {
         let columns = KeySpec::new(&table.columns, &table.key);
-        let links = Links::Ordered(VersionTree::new(slots, position, collector, columns.is_int()));
+        let links = Links::Ordered(VersionTree::new(slots, position, collector, columns.shape()));
         let (suffix, data) = (None, H::Index::default());
         Self { reference: IndexRef::Primary, position, columns, suffix, exclusive: false, links, data }
     }
@@ -67,11 +67,12 @@ impl<H: VersionHeader> VersionIndex<H> {
         let columns = KeySpec::bytes(&table.columns, &schema.columns);
         let key = KeySpec::new(&table.columns, &table.key);
         let has_primary_key = columns.includes(&key);
+        let suffix = (schema.kind == IndexKind::Ordered && !has_primary_key).then_some(key);
+        let shape = suffix.as_ref().map_or(columns.shape(), |key| columns.shape().followed_by(key.shape()));
         let links = match schema.kind {
             IndexKind::Hash => Links::Hash(VersionHash::new(slots, position, columns.clone())),
-            IndexKind::Ordered => Links::Ordered(VersionTree::new(slots, position, collector, false)),
+            IndexKind::Ordered => Links::Ordered(VersionTree::new(slots, position, collector, shape)),
         };
-        let suffix = (schema.kind == IndexKind::Ordered && !has_primary_key).then_some(key);
         let exclusive = schema.unique && !has_primary_key;
         let (reference, data) = (IndexRef::Secondary(index), H::Index::default());
         Self { reference, position, columns, suffix, exclusive, links, data }

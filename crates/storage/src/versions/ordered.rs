@@ -23,7 +23,7 @@ use super::links::{self, Link, Lost, Place, Pointee};
 use super::memory::VersionSlots;
 use super::version::VersionRef;
 use crate::epoch::{Collector, Garbage, Guard};
-use crate::{Key, OrderedIndex};
+use crate::{Key, KeyShape, OrderedIndex};
 use hotrow_sync::atomic::AtomicU64;
 use hotrow_sync::{Arc, Backoff};
 use std::fmt;
@@ -46,9 +46,9 @@ struct Anchor {
 }
 
 impl<H: VersionHeader> VersionTree<H> {
-    /// Makes an empty index whose keys are integers if `int_keys` is true, and byte strings otherwise.
-    pub fn new(slots: &Arc<VersionSlots>, position: usize, collector: &Arc<Collector>, int_keys: bool) -> Self {
-        let tree = OrderedIndex::new(collector, int_keys);
+    /// Makes an empty index for full keys of this shape.
+    pub fn new(slots: &Arc<VersionSlots>, position: usize, collector: &Arc<Collector>, shape: KeyShape) -> Self {
+        let tree = OrderedIndex::new(collector, shape);
         Self { position, slots: slots.clone(), tree, marker: PhantomData }
     }
 

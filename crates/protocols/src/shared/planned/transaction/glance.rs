@@ -61,7 +61,7 @@ impl<A: Admission> PlannedTransaction<A> {
             };
             let current = match (step.entry, scan.index) {
                 (Some(entry), IndexRef::Secondary(index)) => {
-                    table.secondary_index(index).key_of(row) == *entry.columns()
+                    entry.has_columns(&table.secondary_index(index).key_of(row))
                 }
                 _ => true,
             };
