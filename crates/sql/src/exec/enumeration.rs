@@ -335,7 +335,7 @@ impl Ddl<'_> {
             let condition = &check.condition;
             let is_named = self.mentions(made, &text_of(&*condition.expression.syntax)?)?;
             let reads = condition.positions().into_iter().any(|at| is_it(&table.schema.columns[at].ty));
-            if (is_named && !reads) || (!reads && condition.mentioned.columns.iter().any(|(_, ty)| is_it(ty))) {
+            if !reads && (is_named || condition.mentioned.columns.iter().any(|(_, ty)| is_it(ty))) {
                 users.others.push(format!("constraint {} on table {}", check.name, table.plain_name()));
             }
         }
@@ -344,7 +344,7 @@ impl Ddl<'_> {
 
     /// Whether a text mentions a type by its name.
     fn mentions(&self, made: &EnumType, text: &str) -> Result<bool, Fail> {
-        Ok(type_names(text)?.iter().any(|(_, name)| self.means(name, made)))
+        Ok(type_names(text)?.iter().any(|name| self.means(&name.parts, made)))
     }
 
     fn means(&self, name: &[String], made: &EnumType) -> bool {

@@ -152,12 +152,21 @@ pub(crate) fn check_label(label: &str) -> Result<(), SqlError> {
     Err(SqlError::new(state::INVALID_NAME, message).detail("Labels must be 63 bytes or less."))
 }
 
-/// Returns the names of types that a text mentions: where they are, and their parts. Such a name stands behind `::`, or
-/// behind AS in CAST. A body between dollars is a text, too.
+/// A name of a type in a text.
+#[derive(Debug)]
+pub(crate) struct TypeName {
+    /// The bytes of the text that are the name.
+    at: Range<usize>,
+    /// The parts of the name: the schema, if it is written, and the name within it.
+    pub(crate) parts: Vec<String>,
+}
+
+/// Returns the names of types that a text mentions. Such a name stands behind `::`, or behind AS in CAST. A body
+/// between dollars is a text, too.
 ///
 /// # Errors
 /// If the text has no tokens.
-pub(crate) fn type_names(text: &str) -> Result<Vec<(Range<usize>, Vec<String>)>, SqlError> {
+pub(crate) fn type_names(text: &str) -> Result<Vec<TypeName>, SqlError> {
     let mut tokens = Vec::new();
     tokenize(text, &mut tokens)?;
     let mut cursor = Cursor::new(text, &tokens);
@@ -172,14 +181,17 @@ pub(crate) fn type_names(text: &str) -> Result<Vec<(Range<usize>, Vec<String>)>,
             open.pop();
         } else if (open.last() == Some(&true) && cursor.take("as")) || cursor.take_symbols(b"::") {
             let start = cursor.offset();
-            if let Ok(name) = cursor.dotted_name() {
+            if let Ok(parts) = cursor.dotted_name() {
                 let end = start + text[start..cursor.offset()].trim_end().len();
-                names.push((start..end, name));
+                names.push(TypeName { at: start..end, parts });
             }
         } else if let Some(body) = cursor.take_body() {
             let within = type_names(&text[body.clone()])?;
-            let placed = |(at, name): (Range<usize>, _)| (body.start + at.start..body.start + at.end, name);
-            names.extend(within.into_iter().map(placed));
+            names.extend(
+                within
+                    .into_iter()
+                    .map(|TypeName { at, parts }| TypeName { at: body.start + at.start..body.start + at.end, parts }),
+            );
         } else if !is_cast {
             cursor.advance();
         }
@@ -214,8 +226,8 @@ pub(crate) fn with_type_names(
     named: impl Fn(&[String]) -> Option<String>,
 ) -> Result<Option<String>, SqlError> {
     let mut changed = None;
-    for (at, name) in type_names(text)?.into_iter().rev() {
-        if let Some(name) = named(&name) {
+    for TypeName { at, parts } in type_names(text)?.into_iter().rev() {
+        if let Some(name) = named(&parts) {
             changed.get_or_insert_with(|| text.to_owned()).replace_range(at, &name);
         }
     }
@@ -230,7 +242,7 @@ mod tests {
     fn types_are_found_and_renamed_in_casts() {
         let text = "SELECT a AS x, ((CAST(b::text AS s.\"Mood\" ))), d :: mood[], ':: no', cast(f(c) as t) FROM g AS h, \
                     $b$ x :: u $b$, $$::v$$";
-        let names: Vec<_> = type_names(text).expect("tokens").iter().map(|(_, name)| name.join(".")).collect();
+        let names: Vec<_> = type_names(text).expect("tokens").iter().map(|name| name.parts.join(".")).collect();
         assert_eq!(names, ["text", "s.Mood", "mood", "t", "u", "v"]);
         let renamed = with_type_names(text, |name| (name != ["text"]).then(|| format!("<{}>", name.join("|"))));
         let expected = "SELECT a AS x, ((CAST(b::text AS <s|Mood> ))), d :: <mood>[], ':: no', cast(f(c) as <t>) \
