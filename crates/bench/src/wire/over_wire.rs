@@ -9,6 +9,10 @@ use tokio_postgres::Row;
 
 /// A workload whose transactions can be sent as statements.
 pub(crate) trait OverWire: Workload {
+    /// The procedure that runs the workload's transactions on the server, if there is one. With `--by call` each client
+    /// prepares its CALL, which is then statement 0, and nothing else.
+    const PROCEDURE: Option<ServerProcedure> = None;
+
     /// The client that sends the workload's transactions.
     type WireClient: WireClient;
 
@@ -28,12 +32,24 @@ pub(crate) trait OverWire: Workload {
     fn judge(&self, tables: &TableReader<'_>, clients: &[Self::WireClient]) -> Result<(), Violation>;
 }
 
+/// A procedure that a server runs for a workload, in the SQL that Hotrow and PostgreSQL have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerProcedure {
+    /// The name of the procedure.
+    pub name: &'static str,
+    /// The statement that makes the procedure.
+    pub create: &'static str,
+    /// The CALL, with a parameter for each argument that goes in.
+    pub call: &'static str,
+}
+
 /// A client that sends its transactions over the network, and remembers the effects of those that have committed.
 pub(crate) trait WireClient: Send + 'static {
     /// Draws the next transaction.
     fn draw(&mut self);
 
-    /// Attempts the transaction that was drawn last, from its begin to its commit. After an error the caller rolls the
+    /// Attempts the transaction that was drawn last, from its begin to its commit, in the way that the session
+    /// [says](Session::by). After an error the caller rolls the
     /// transaction back, and may attempt it again.
     fn attempt(&mut self, session: &mut Session) -> impl Future<Output = Result<(), AttemptError>>;
 
