@@ -2,7 +2,8 @@
 
 use super::breakdown::{self, ServerReading};
 use super::closed_loop::{ClosedLoop, MeasuredPeriod, Sample};
-use super::over_wire::{OverWire, ServerProcedure};
+use super::over_wire::OverWire;
+use super::procedure::ServerProcedure;
 use super::session::start_runtime;
 use super::table_reader::TableReader;
 use super::tables;
@@ -52,15 +53,17 @@ pub(crate) fn load_over_wire<W: OverWire>(
     let procedure = W::PROCEDURE.filter(|_| wire.by() == By::Call);
     if wire.replace_tables && database.target.is_foreign {
         let names: Vec<_> = workload.schemas().into_iter().map(|schema| schema.name).collect();
-        tables::drop_all(&names, procedure.as_ref(), &database.target, &database.runtime)
-            .map_err(RunFailure::Failed)?;
+        tables::drop_all(&names, &database.target, &database.runtime).map_err(RunFailure::Failed)?;
+        if let Some(procedure) = procedure {
+            procedure.drop_on(&database.target, &database.runtime).map_err(RunFailure::Failed)?;
+        }
     }
     for schema in workload.schemas() {
         tables::create(&schema, &database.target, partitioned, &database.runtime).map_err(RunFailure::Failed)?;
         database.tables.push(schema.name);
     }
     if let Some(procedure) = procedure {
-        tables::create_procedure(&procedure, &database.target, &database.runtime).map_err(RunFailure::Failed)?;
+        procedure.create_on(&database.target, &database.runtime).map_err(RunFailure::Failed)?;
         database.procedure = Some(procedure);
     }
     tables::copy(workload, workload.tables(), &database.target, &database.runtime, context)?;
@@ -96,8 +99,9 @@ impl<C> Drop for ServerDatabase<C> {
     /// Drops the procedure and the tables on a server that is not ours.
     fn drop(&mut self) {
         if self.target.is_foreign {
-            // A failure is ignored: if the server is gone, so are its tables.
-            let _ = tables::drop_all(&self.tables, self.procedure.as_ref(), &self.target, &self.runtime);
+            // A failure is ignored: if the server is gone, so are its procedure and its tables.
+            let _ = self.procedure.map(|procedure| procedure.drop_on(&self.target, &self.runtime));
+            let _ = tables::drop_all(&self.tables, &self.target, &self.runtime);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A workload whose transactions can be sent as statements, and a client that sends them.
 
 use super::failure::AttemptError;
+use super::procedure::ServerProcedure;
 use super::session::Session;
 use super::table_reader::TableReader;
 use hotrow_workloads::{ClientIdentity, Violation, Workload};
@@ -30,17 +31,6 @@ pub(crate) trait OverWire: Workload {
     /// Checks the rows of the tables: they must show the effects of the transactions that all clients since the load
     /// have committed.
     fn judge(&self, tables: &TableReader<'_>, clients: &[Self::WireClient]) -> Result<(), Violation>;
-}
-
-/// A procedure that a server runs for a workload, in the SQL that Hotrow and PostgreSQL have in common.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ServerProcedure {
-    /// The name of the procedure.
-    pub name: &'static str,
-    /// The statement that makes the procedure.
-    pub create: &'static str,
-    /// The CALL, with a parameter for each argument that goes in.
-    pub call: &'static str,
 }
 
 /// A client that sends its transactions over the network, and remembers the effects of those that have committed.

@@ -1,10 +1,9 @@
-//! A workload's tables on a server: made, filled by COPY, and dropped; and its procedure.
+//! A workload's tables on a server: made, filled by COPY, and dropped.
 //!
 //! The rows are those that the workload loads into any database: it loads them into this process first, and they are
 //! copied from there.
 
 use super::failure::explain;
-use super::over_wire::ServerProcedure;
 use super::target::Target;
 use crate::run::{RunContext, RunFailure};
 use bytes::BytesMut;
@@ -49,28 +48,11 @@ pub(super) fn create(
     Ok(())
 }
 
-/// Makes a procedure on a server.
-pub(super) fn create_procedure(procedure: &ServerProcedure, target: &Target, runtime: &Runtime) -> Result<(), String> {
-    let ServerProcedure { name, create, .. } = procedure;
-    runtime.block_on(target.admin.batch_execute(create)).map_err(|error| match error.code() {
-        Some(code) if *code == SqlState::DUPLICATE_FUNCTION => {
-            format!("the server has a procedure {name} already: drop it, or give --replace-tables")
-        }
-        _ => format!("{}; it was asked for procedure {name}", explain(&error)),
-    })
-}
-
-/// Drops the tables of these names and a procedure, as far as they exist.
-pub(super) fn drop_all(
-    tables: &[String],
-    procedure: Option<&ServerProcedure>,
-    target: &Target,
-    runtime: &Runtime,
-) -> Result<(), String> {
-    let procedure = procedure.map(|procedure| format!("DROP PROCEDURE IF EXISTS {}", procedure.name));
-    let tables = tables.iter().map(|name| format!("DROP TABLE IF EXISTS {name}"));
-    for sql in procedure.into_iter().chain(tables) {
-        runtime.block_on(target.admin.batch_execute(&sql)).map_err(|error| explain(&error))?;
+/// Drops the tables of these names, as far as they exist.
+pub(super) fn drop_all(names: &[String], target: &Target, runtime: &Runtime) -> Result<(), String> {
+    for name in names {
+        let dropped = runtime.block_on(target.admin.batch_execute(&format!("DROP TABLE IF EXISTS {name}")));
+        dropped.map_err(|error| explain(&error))?;
     }
     Ok(())
 }

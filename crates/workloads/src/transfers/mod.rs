@@ -6,8 +6,8 @@
 //! 1, and accounts that are drawn by Zipf's law with exponent 1.5. With it 38 % of all draws are one account, and 63 %
 //! of all transfers touch it.
 //!
-//! Beside its balance, an account counts its transfers, which the template's accounts do not. A lost update shows in the
-//! counts even if it left the sum of the balances as it was.
+//! Beside its balance, an account counts its transfers, which the template's accounts do not. A lost update shows in
+//! the counts even if it left the sum of the balances as it was.
 
 mod consistency;
 mod generate;

@@ -2,7 +2,8 @@
 
 use crate::options::By;
 use crate::wire::failure::AttemptError;
-use crate::wire::over_wire::{OverWire, ServerProcedure, WireClient, changed_one, one};
+use crate::wire::over_wire::{OverWire, WireClient, changed_one, one};
+use crate::wire::procedure::ServerProcedure;
 use crate::wire::session::Session;
 use crate::wire::table_reader::TableReader;
 use hotrow_storage::TableId;
