@@ -57,8 +57,8 @@ Hotrow, a main-memory OLTP database for contended data.
 
   hotrow serve              serve PostgreSQL clients on 127.0.0.1:5442
   hotrow backup             copy a database while clients use it (and: restore, log)
-  hotrow bench ycsb         run a benchmark in this process (or: interactive, tpcb, tpcc, tatp, micro,
-                            hekaton, bimodal, roving, range)
+  hotrow bench ycsb         run a benchmark in this process (or: interactive, tpcb, tpcc, tatp,
+                            transfers, micro, hekaton, bimodal, roving, range)
   hotrow check              record transactions of an engine, and judge whether they were isolated
   hotrow reproduce          list the figures of papers that it can measure
   hotrow engines            list the engines

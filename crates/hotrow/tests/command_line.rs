@@ -37,9 +37,9 @@ fn engine_names() -> Vec<String> {
 
 /// The engines that can have a workload's tables: engines with partitions need partition keys.
 fn engines_for(workload: &str) -> Vec<String> {
-    let has_partition_keys = ["ycsb", "interactive", "micro", "tatp", "bimodal", "tpcc"].contains(&workload);
+    let partitioned = ["ycsb", "interactive", "micro", "tatp", "bimodal", "tpcc", "transfers"].contains(&workload);
     let mut engines = engines();
-    engines.retain(|engine| has_partition_keys || engine["keeps_partitions"] == false);
+    engines.retain(|engine| partitioned || engine["keeps_partitions"] == false);
     engines.iter().map(|engine| engine["name"].as_str().expect("a name").to_owned()).collect()
 }
 
@@ -423,6 +423,11 @@ fn every_engine_runs_roving_and_keeps_it_consistent() {
         let of = |kind: usize| run["kinds"][kind]["committed"].as_u64().expect("a count");
         assert!(of(0) > 0 && of(1) > 0, "{run}");
     }
+}
+
+#[test]
+fn every_engine_runs_transfers_and_keeps_them_consistent() {
+    check_runs(&run_all("transfers --accounts 20 --balance 3", "transfers.json"), "transfers");
 }
 
 #[test]

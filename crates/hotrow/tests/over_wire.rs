@@ -90,6 +90,7 @@ fn engines_run_workloads_as_servers_of_their_own() {
         ("ycsb --records 5000 --fields 2", 12),
         ("tpcb --scale 1", 7),
         ("tatp --subscribers 500", 1),
+        ("transfers --accounts 500", 6),
         // Deadlocks of all clients at the same time end before the run does.
         ("tpcc --warehouses 2 --items 100 --customers 10 --set deadlock_timeout=20ms", 5),
     ] {
@@ -119,6 +120,30 @@ fn partitions_get_their_keys_and_one_operation_needs_no_block() {
 }
 
 #[test]
+fn transfers_are_calls_one_by_one_and_in_pipelines() {
+    let server = Server::start("--engine ilock");
+    for (options, pipeline) in [("", 1), ("--pipeline 16", 16)] {
+        // Accounts are often empty, so that some transfers change nothing.
+        let line = format!(
+            "bench transfers --accounts 20 --balance 3 --over-wire --by call --clients 3 {options} \
+             --engine ilock,vll-st,mvo --url {}",
+            server.url()
+        );
+        let runs = runs(&line, &format!("over-wire-calls-{pipeline}.json"));
+        assert_eq!(runs.len(), 4);
+        for run in &runs {
+            let wire = &run["wire"];
+            assert_eq!((&wire["by"], &wire["pipeline"]), (&"call".into(), &pipeline.into()), "{run}");
+            let (committed, sent) = (run["committed"].as_u64(), wire["statements"].as_u64());
+            // A retried attempt is one more CALL.
+            let has_retried = wire["sqlstates"] != serde_json::json!({});
+            assert!(committed > Some(0) && (sent == committed || has_retried && sent > committed), "{run}");
+            assert!((0.01..0.99).contains(&run["kinds"][0]["success"].as_f64().expect("a share")), "{run}");
+        }
+    }
+}
+
+#[test]
 fn all_of_tpcc_is_sent_and_orders_are_taken_back() {
     let line =
         "bench tpcc --warehouses 1 --items 100 --customers 10 --rollback 0.5 --over-wire --clients 1 --engine ilock";
@@ -134,21 +159,44 @@ fn all_of_tpcc_is_sent_and_orders_are_taken_back() {
 }
 
 #[test]
-fn rows_that_somebody_takes_away_are_missed() {
+fn rows_that_somebody_changes_are_missed() {
     let server = Server::start("");
-    let options = "--warehouses 1 --items 100 --customers 10 --clients 2 --seconds 3600 --warmup 0";
-    let (child, mut stderr) = start(&format!("bench tpcc {options} --over-wire --url {}", server.url()));
-    wait_for(&mut stderr, "running for 3600 s");
-    // No client gets near delivered orders of the load.
-    let sql = "DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1";
-    let deleted = server.psql(sql);
-    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(status.expect("there is a kill command").success());
-    let output = child.wait_with_output().expect("the program ends");
-    let (table, said) = (String::from_utf8_lossy(&output.stdout), rest(stderr));
-    if deleted.is_some() {
-        assert_eq!(output.status.code(), Some(1), "{table}{said}");
-        assert!(table.contains("condition 6, warehouse 1, district 1: order 1: o_ol_cnt is"), "{table}{said}");
+    for (workload, sql, expected) in [
+        (
+            "tpcc --warehouses 1 --items 100 --customers 10",
+            // No client gets near delivered orders of the load.
+            "DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1",
+            "condition 6, warehouse 1, district 1: order 1: o_ol_cnt is",
+        ),
+        (
+            "transfers --accounts 100 --by call",
+            "UPDATE accounts SET balance = balance + 1 WHERE id = 77",
+            "the balances add up to 1000000001, but 1000000000 was loaded",
+        ),
+        (
+            "transfers --accounts 100 --by call --pipeline 4",
+            "UPDATE accounts SET transfers = transfers - 1 WHERE id = 77",
+            "the counters add up to ",
+        ),
+        (
+            "transfers --accounts 100 --by call",
+            "UPDATE accounts SET balance = balance + CASE id WHEN 77 THEN 20000000 ELSE -20000000 END \
+             WHERE id IN (77, 78)",
+            "1 of the accounts are overdrawn, the least balance is -",
+        ),
+    ] {
+        let options = "--clients 2 --seconds 3600 --warmup 0";
+        let (child, mut stderr) = start(&format!("bench {workload} {options} --over-wire --url {}", server.url()));
+        wait_for(&mut stderr, "running for 3600 s");
+        let changed = server.psql(sql);
+        let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(status.expect("there is a kill command").success());
+        let output = child.wait_with_output().expect("the program ends");
+        let (table, said) = (String::from_utf8_lossy(&output.stdout), rest(stderr));
+        if changed.is_some() {
+            assert_eq!(output.status.code(), Some(1), "{workload}\n{table}{said}");
+            assert!(table.contains(expected), "{workload}\n{table}{said}");
+        }
     }
 }
 
@@ -194,7 +242,7 @@ fn any_server_is_driven_beside_an_engine_and_nothing_is_left_on_it() {
 }
 
 #[test]
-fn tables_of_others_are_not_dropped_unasked() {
+fn tables_and_procedures_of_others_are_not_dropped_unasked() {
     let server = Server::start("");
     if server.psql("CREATE TABLE kv (mine int)").is_none() {
         return;
@@ -203,6 +251,13 @@ fn tables_of_others_are_not_dropped_unasked() {
     check(&line, 1, &["has a table kv already", "--replace-tables"]);
     assert_eq!(server.psql("SELECT count(mine) FROM kv").as_deref().map(str::trim), Some("0"));
     check(&format!("{line} --replace-tables"), 0, &[" ok"]);
+    let line = "bench transfers --accounts 100 --by call --seconds 0.1 --warmup 0 --over-wire";
+    let line = format!("{line} --url {}", server.url());
+    server.psql("CREATE PROCEDURE transfer() LANGUAGE SQL AS $$ $$");
+    check(&line, 1, &["has a procedure transfer already", "--replace-tables"]);
+    assert_eq!(server.psql("CALL transfer()").as_deref(), Some(""));
+    check(&format!("{line} --replace-tables"), 0, &[" ok"]);
+    check(&line, 0, &["by CALL", " ok"]);
 }
 
 #[test]
@@ -213,6 +268,16 @@ fn what_cannot_be_run_over_the_wire_is_refused_with_a_reason() {
         ("interactive --set a=b", &["--over-wire"]),
         ("interactive --clients 3", &["--over-wire"]),
         ("interactive --url postgres://localhost", &["--over-wire"]),
+        ("transfers --by call", &["--over-wire"]),
+        ("transfers --pipeline 2", &["--over-wire"]),
+        ("transfers --over-wire --by calls", &["possible values", "statements", "call"]),
+        ("transfers --over-wire --by call --pipeline 0", &["0 is not in 1..=16384"]),
+        ("transfers --over-wire --pipeline 2", &["--pipeline 2 is for transactions of one statement", "--by call"]),
+        ("tpcb --over-wire --by call", &["tpcb has no procedure", "expected --by statements"]),
+        (
+            "transfers --over-wire --by call --clients 20000 --pipeline 51",
+            &["--pipeline 51 are 1020000 transactions under way", "at most 1000000"],
+        ),
         ("interactive --over-wire --clients 0", &["0 is not in 1..=20000"]),
         ("interactive --over-wire --url mysql://localhost", &["expected postgres://USER"]),
         ("interactive --over-wire --server-pid 1", &["--url"]),

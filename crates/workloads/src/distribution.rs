@@ -174,6 +174,8 @@ mod tests {
             (100, 0.99),
             (100, 1.0),
             (100, 1.2),
+            (100, 1.5),
+            (100_000, 1.5),
             (50, 3.0),
             (20, 5.0),
         ] {
@@ -183,7 +185,8 @@ mod tests {
 
     #[test]
     fn the_smallest_and_largest_parameters_stay_in_range() {
-        for (keys, theta) in [(1, 5.0), (u64::from(u32::MAX), 5.0), (1 << 40, 0.01), (1 << 40, 1.0), (3, 1.000_000_01)]
+        for (keys, theta) in
+            [(1, 5.0), (u64::from(u32::MAX), 5.0), (1 << 40, 0.01), (1 << 40, 1.0), (1 << 40, 1.5), (3, 1.000_000_01)]
         {
             let mut rng = Rng::with_seed(3);
             let zipf = Zipf::new(keys, theta);

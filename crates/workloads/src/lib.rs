@@ -22,6 +22,7 @@
 //! | [`tatp`] | TATP: seven short transactions on a register of mobile subscribers |
 //! | [`tpcb`] | TPC-B on pgbench's schema |
 //! | [`tpcc`] | TPC-C, all five transactions, on BenchBase's schema |
+//! | [`transfers`] | transfers between accounts, a few of which are very popular |
 //!
 //! | file | what several workloads share |
 //! | --- | --- |
@@ -50,6 +51,7 @@ pub mod tatp;
 mod time;
 pub mod tpcb;
 pub mod tpcc;
+pub mod transfers;
 mod visit;
 mod workload;
 pub mod ycsb;

@@ -16,7 +16,7 @@ use crate::command::{BenchCommand, Drivers, WithWorkload};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::options::names::DEFAULT_ENGINE;
-use crate::options::{RunOptions, WorkloadOptions};
+use crate::options::{By, RunOptions, WorkloadOptions};
 use crate::report::{EngineReport, summarize};
 use crate::run::BareLoop;
 use crate::{plot, table};
@@ -117,7 +117,12 @@ fn print_title(out: &mut dyn Write, title: &str, run: &RunOptions) -> io::Result
     writeln!(out, "{title}")?;
     if run.wire.over_wire {
         let (clients, seconds) = (number_of(run.wire.clients(), "client"), run.seconds.as_secs_f64());
-        writeln!(out, "over the wire: {clients} on {threads}, {seconds} s, {}", run.isolation)?;
+        let by = match (run.wire.by(), run.wire.pipeline()) {
+            (By::Statements, _) => String::new(),
+            (By::Call, 1) => ", by CALL".to_owned(),
+            (By::Call, pipeline) => format!(", by CALL, {pipeline} under way on each connection"),
+        };
+        writeln!(out, "over the wire: {clients} on {threads}, {seconds} s, {}{by}", run.isolation)?;
         writeln!(out)?;
         return out.flush();
     }

@@ -6,7 +6,7 @@ use crate::command::Drivers;
 use crate::error::BenchError;
 use crate::machine::{needed_bytes, refuse_if_too_large};
 use crate::options::names::{BARE, DEFAULT_ENGINE, MANAGERS, durability_of, engine_of, execution_of, is_engine};
-use crate::options::{AssignName, RunOptions, SchedulerName};
+use crate::options::{AssignName, By, RunOptions, SchedulerName, UNDER_WAY_MAX};
 use crate::run::BareLoop;
 use hotrow_protocols::{ENGINES, open_with, refuse_unheeded};
 use hotrow_txn::{EngineInfo, Setting, number_of};
@@ -54,6 +54,11 @@ fn refuse_over_wire<W: Workload>(drivers: Drivers<W>, run: &RunOptions) -> Resul
             engine_of(name)
         )));
     }
+    if run.wire.by() == By::Call && !drivers.has_procedure {
+        let message = format!("{} has no procedure that could be called: expected --by statements", W::NAME);
+        return Err(BenchError::Usage(message));
+    }
+    refuse_pipeline(run)?;
     let isolates = |name: &str| ENGINES.iter().any(|info| info.name == engine_of(name) && info.isolates);
     match run.engines.iter().find(|name| !isolates(name)) {
         Some(name) => Err(BenchError::Usage(format!(
@@ -61,6 +66,25 @@ fn refuse_over_wire<W: Workload>(drivers: Drivers<W>, run: &RunOptions) -> Resul
         ))),
         None => refuse_wire_options(run),
     }
+}
+
+/// Refuses a pipeline of transactions of several statements, which would be in each other's blocks, and more
+/// transactions under way than the clients have memory for.
+fn refuse_pipeline(run: &RunOptions) -> Result<(), BenchError> {
+    let (clients, pipeline) = (run.wire.clients(), run.wire.pipeline());
+    if pipeline > 1 && run.wire.by() != By::Call {
+        let message = format!("--pipeline {pipeline} is for transactions of one statement: expected --by call with it");
+        return Err(BenchError::Usage(message));
+    }
+    if clients * pipeline > UNDER_WAY_MAX {
+        let message = format!(
+            "--clients {clients} with --pipeline {pipeline} are {} transactions under way: expected at most \
+             {UNDER_WAY_MAX}",
+            clients * pipeline
+        );
+        return Err(BenchError::Usage(message));
+    }
+    Ok(())
 }
 
 /// Refuses options that mean nothing to clients on the network.

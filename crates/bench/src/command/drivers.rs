@@ -13,12 +13,14 @@ pub(crate) struct Drivers<W: Workload> {
     pub bare: Option<BareLoop<W>>,
     /// The function that loads the workload's rows into a server, if its transactions can be sent as statements.
     pub wire: Option<LoadOverWire<W>>,
+    /// Whether the workload's transactions can also be sent as calls of a procedure.
+    pub has_procedure: bool,
 }
 
 impl<W: Workload> Drivers<W> {
     /// Returns the drivers of a workload that runs on engines in this process only: there are none.
     pub(crate) fn none() -> Self {
-        Self { bare: None, wire: None }
+        Self { bare: None, wire: None, has_procedure: false }
     }
 
     /// Returns the drivers of a workload whose transactions can be sent over the network as statements.
@@ -26,7 +28,7 @@ impl<W: Workload> Drivers<W> {
     where
         W: OverWire,
     {
-        Self { bare: None, wire: Some(load_over_wire) }
+        Self { bare: None, wire: Some(load_over_wire), has_procedure: W::PROCEDURE.is_some() }
     }
 
     /// Adds a loop that runs the workload without transactions.

@@ -22,15 +22,17 @@ use hotrow_workloads::roving::Roving;
 use hotrow_workloads::tatp::Tatp;
 use hotrow_workloads::tpcb::Tpcb;
 use hotrow_workloads::tpcc::Tpcc;
+use hotrow_workloads::transfers::Transfers;
 use hotrow_workloads::ycsb::Ycsb;
 
 /// The names of the workloads that `hotrow bench` runs.
-pub const WORKLOADS: [&str; 10] = [
+pub const WORKLOADS: [&str; 11] = [
     Ycsb::NAME,
     Interactive::NAME,
     Tpcb::NAME,
     Tpcc::NAME,
     Tatp::NAME,
+    Transfers::NAME,
     Micro::NAME,
     Hekaton::NAME,
     Bimodal::NAME,
@@ -52,6 +54,8 @@ pub enum BenchCommand {
     Tpcc(WorkloadOptions<<Tpcc as Workload>::Options>),
     /// TATP: short transactions of a register of mobile subscribers
     Tatp(WorkloadOptions<<Tatp as Workload>::Options>),
+    /// Transfers between accounts, a few of them very popular, as in SpacetimeDB's keynote-2
+    Transfers(WorkloadOptions<<Transfers as Workload>::Options>),
     /// Short or long updates of a few records, some of them hot, as in the VLL paper
     Micro(WorkloadOptions<<Micro as Workload>::Options>),
     /// Short reads and writes of small rows beside long readers, as in the Hekaton paper
@@ -101,6 +105,7 @@ impl BenchCommand {
             BenchCommand::Tpcb(options) => action.run::<Tpcb>(options, Drivers::over_wire()),
             BenchCommand::Tpcc(options) => action.run::<Tpcc>(options, Drivers::over_wire()),
             BenchCommand::Tatp(options) => action.run::<Tatp>(options, Drivers::over_wire()),
+            BenchCommand::Transfers(options) => action.run::<Transfers>(options, Drivers::over_wire()),
             BenchCommand::Micro(options) => action.run::<Micro>(options, Drivers::none()),
             BenchCommand::Hekaton(options) => action.run::<Hekaton>(options, Drivers::none()),
             BenchCommand::Bimodal(options) => action.run::<Bimodal>(options, Drivers::none()),

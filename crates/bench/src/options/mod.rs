@@ -12,7 +12,8 @@
 pub(crate) mod names;
 mod wire;
 
-pub use wire::{Url, WireOptions};
+pub(crate) use wire::UNDER_WAY_MAX;
+pub use wire::{By, Url, WireOptions};
 
 use clap::value_parser;
 use hotrow_protocols::ENGINES;

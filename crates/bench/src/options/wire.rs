@@ -16,6 +16,16 @@ pub struct WireOptions {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(CLIENTS_MAX)))]
     pub clients: Option<u32>,
 
+    /// How transactions are sent [default: statements]
+    #[arg(long, value_name = "HOW", requires = "over_wire")]
+    pub by: Option<By>,
+
+    /// Transactions that a connection has under way: each is sent before the answers to those before it have come, and
+    /// is a transaction of its own. With --by call [default: 1]
+    #[arg(long, value_name = "N", requires = "over_wire", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(PIPELINE_MAX)))]
+    pub pipeline: Option<u32>,
+
     /// Also run on the server at this URL, or only there if no engine is named. It may be any server with PostgreSQL's
     /// protocol. May be given again
     #[arg(long = "url", value_name = "postgres://…", requires = "over_wire", value_parser = parse_url)]
@@ -44,8 +54,34 @@ pub struct WireOptions {
 /// The most clients: a client machine has no ports for more.
 const CLIENTS_MAX: u32 = 20_000;
 
+/// The most transactions that a connection has under way.
+const PIPELINE_MAX: u32 = 16_384;
+
+/// The most transactions that all connections together have under way.
+pub(crate) const UNDER_WAY_MAX: usize = 1_000_000;
+
 /// The number of clients if the command line does not say it.
 const CLIENTS: u32 = 8;
+
+/// How clients send transactions over the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum By {
+    /// Each statement of a transaction is a request of its own
+    #[default]
+    Statements,
+    /// A transaction is one CALL of a procedure, for workloads that have one
+    Call,
+}
+
+impl By {
+    /// Returns the name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Statements => "statements",
+            By::Call => "call",
+        }
+    }
+}
 
 /// The address of a server that the benchmark does not start itself.
 #[derive(Clone, Debug)]
@@ -107,6 +143,16 @@ impl WireOptions {
     /// Returns the number of connections.
     pub fn clients(&self) -> usize {
         self.clients.unwrap_or(CLIENTS) as usize
+    }
+
+    /// Returns how transactions are sent.
+    pub fn by(&self) -> By {
+        self.by.unwrap_or_default()
+    }
+
+    /// Returns the number of transactions that each connection has under way.
+    pub fn pipeline(&self) -> usize {
+        self.pipeline.unwrap_or(1) as usize
     }
 
     /// Returns the URL whose server has this name in reports, or `None` if there is none.

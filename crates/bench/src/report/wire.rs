@@ -13,7 +13,12 @@ pub(crate) const SERVER_TIME_PARTS: [&str; 5] =
 pub(crate) struct WireReport {
     /// The version of the server, as the server reports it.
     pub server: String,
+    /// The number of connections.
     pub clients: u32,
+    /// How transactions are sent: `statements`, or `call`.
+    pub by: &'static str,
+    /// The number of transactions that each connection has under way.
+    pub pipeline: u32,
     /// The number of statements of the committed transactions. It includes the statements of their failed attempts, and
     /// the statements that begin and end transactions.
     pub statements: u64,

@@ -1,9 +1,11 @@
-//! The closed loop: every client has one transaction after the other, and waits for each answer.
+//! The closed loop: every client has one transaction after the other, and waits for each answer. In a pipeline, several
+//! clients share a connection.
 
 use super::breakdown::ServerReading;
 use super::failure::{AttemptError, explain};
 use super::over_wire::WireClient;
 use super::session::{Session, start_runtime};
+use crate::options::By;
 use crate::run::RunFailure;
 use hotrow_runtime::{Counts, Stop};
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,7 +31,10 @@ pub(super) struct ClosedLoop<'a> {
     /// Statements that each client sends once, after it has connected.
     pub settings: &'a [String],
     pub statements: &'a [String],
-    /// The number of threads, onto which the clients are spread.
+    pub by: By,
+    /// The number of clients that share a connection.
+    pub pipeline: usize,
+    /// The number of threads, onto which the connections are spread.
     pub threads: usize,
     pub warmup: Duration,
     pub measured: Duration,
@@ -152,12 +157,12 @@ impl ClosedLoop<'_> {
         }
     }
 
-    /// Connects the clients, spread over the threads.
+    /// Connects the clients, whose connections are spread over the threads.
     pub(super) fn connect<C: WireClient>(&self, clients: Vec<C>) -> Result<Vec<ClientThread<C>>, RunFailure> {
-        let threads = self.threads.min(clients.len());
+        let threads = self.threads.min(clients.len().div_ceil(self.pipeline));
         let mut parts: Vec<Vec<C>> = (0..threads).map(|_| Vec::new()).collect();
         for (number, client) in clients.into_iter().enumerate() {
-            parts[number % threads].push(client);
+            parts[number / self.pipeline % threads].push(client);
         }
         let connected: Result<Vec<_>, String> = thread::scope(|scope| {
             let connect = |part: Vec<C>| self.connect_thread(part);
@@ -171,13 +176,17 @@ impl ClosedLoop<'_> {
     fn connect_thread<C: WireClient>(&self, clients: Vec<C>) -> Result<ClientThread<C>, String> {
         let runtime = start_runtime()?;
         let clients = runtime.block_on(async {
-            let mut connected = Vec::with_capacity(clients.len());
-            for client in clients {
+            let mut connected: Vec<(Session, C)> = Vec::with_capacity(clients.len());
+            for (number, client) in clients.into_iter().enumerate() {
                 if self.stop.is_raised() {
                     break;
                 }
-                let session = Session::open(self.config, self.settings, self.statements).await;
-                let session = session.map_err(|error| format!("a client could not connect: {}", explain(&error)))?;
+                let session = match connected.last() {
+                    Some((session, _)) if number % self.pipeline > 0 => session.share(),
+                    _ => Session::open(self.config, self.settings, self.statements, self.by)
+                        .await
+                        .map_err(|error| format!("a client could not connect: {}", explain(&error)))?,
+                };
                 connected.push((session, client));
             }
             Ok::<_, String>(connected)

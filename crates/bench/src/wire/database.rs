@@ -3,13 +3,14 @@
 use super::breakdown::{self, ServerReading};
 use super::closed_loop::{ClosedLoop, MeasuredPeriod, Sample};
 use super::over_wire::OverWire;
+use super::procedure::ServerProcedure;
 use super::session::start_runtime;
 use super::table_reader::TableReader;
 use super::tables;
 use super::target::Target;
 use crate::machine::{SwitchCosts, cpu_of_process};
-use crate::options::RunOptions;
 use crate::options::names::engine_of;
+use crate::options::{By, RunOptions};
 use crate::report::{Consistency, EngineReport, RunIdentity, SwitchReport, WireReport};
 use crate::run::{LoadedDatabase, RunContext, RunFailure};
 use hotrow_runtime::RunReport;
@@ -40,16 +41,30 @@ pub(crate) fn load_over_wire<W: OverWire>(
     };
     let target = target.map_err(RunFailure::Failed)?;
     let begin = Instant::now();
-    let mut database =
-        ServerDatabase { tables: Vec::new(), clients: Vec::new(), load: Duration::ZERO, target, runtime };
+    let mut database = ServerDatabase {
+        tables: Vec::new(),
+        procedure: None,
+        clients: Vec::new(),
+        load: Duration::ZERO,
+        target,
+        runtime,
+    };
     let partitioned = !database.target.is_foreign && tables::are_partitioned(engine_of(name));
+    let procedure = W::PROCEDURE.filter(|_| wire.by() == By::Call);
     if wire.replace_tables && database.target.is_foreign {
         let names: Vec<_> = workload.schemas().into_iter().map(|schema| schema.name).collect();
         tables::drop_all(&names, &database.target, &database.runtime).map_err(RunFailure::Failed)?;
+        if let Some(procedure) = procedure {
+            procedure.drop_on(&database.target, &database.runtime).map_err(RunFailure::Failed)?;
+        }
     }
     for schema in workload.schemas() {
         tables::create(&schema, &database.target, partitioned, &database.runtime).map_err(RunFailure::Failed)?;
         database.tables.push(schema.name);
+    }
+    if let Some(procedure) = procedure {
+        procedure.create_on(&database.target, &database.runtime).map_err(RunFailure::Failed)?;
+        database.procedure = Some(procedure);
     }
     tables::copy(workload, workload.tables(), &database.target, &database.runtime, context)?;
     database.load = begin.elapsed();
@@ -62,6 +77,8 @@ struct ServerDatabase<C> {
     runtime: Runtime,
     /// The names of the tables that were made there.
     tables: Vec<String>,
+    /// The procedure that was made there.
+    procedure: Option<ServerProcedure>,
     load: Duration,
     /// The clients of all runs since the load. The rows are compared with what they committed.
     clients: Vec<C>,
@@ -79,10 +96,11 @@ impl<C> ServerDatabase<C> {
 }
 
 impl<C> Drop for ServerDatabase<C> {
-    /// Drops the tables on a server that is not ours.
+    /// Drops the procedure and the tables on a server that is not ours.
     fn drop(&mut self) {
         if self.target.is_foreign {
-            // A failure is ignored: if the server is gone, so are its tables.
+            // A failure is ignored: if the server is gone, so are its procedure and its tables.
+            let _ = self.procedure.map(|procedure| procedure.drop_on(&self.target, &self.runtime));
             let _ = tables::drop_all(&self.tables, &self.target, &self.runtime);
         }
     }
@@ -97,7 +115,8 @@ impl<W: OverWire> LoadedDatabase<W> for ServerDatabase<W::WireClient> {
     ) -> Result<EngineReport, RunFailure> {
         let options = identity.options;
         let stop = context.interrupt.begin_run();
-        let (first, clients) = (self.clients.len() as u32, options.wire.clients() as u32);
+        let (first, pipeline) = (self.clients.len() as u32, options.wire.pipeline());
+        let clients = (options.wire.clients() * pipeline) as u32;
         let client_identity = |worker| ClientIdentity { worker, number: first + worker, seed: options.seed };
         let wire_clients = (0..clients).map(|worker| workload.wire_client(client_identity(worker))).collect();
         let mut config = self.target.config.clone();
@@ -105,11 +124,16 @@ impl<W: OverWire> LoadedDatabase<W> for ServerDatabase<W::WireClient> {
         // Spaces in a value are escaped in this list.
         let level = hotrow_sql::isolation::name(options.isolation).replace(' ', "\\ ");
         config.options(format!("{asked} -c default_transaction_isolation={level}").trim_start());
-        let statements = workload.statements();
+        let statements = match &self.procedure {
+            Some(procedure) => vec![procedure.call.to_owned()],
+            None => workload.statements(),
+        };
         let closed_loop = ClosedLoop {
             config: &config,
             settings: &options.wire.settings,
             statements: &statements,
+            by: options.wire.by(),
+            pipeline,
             threads: options.threads(),
             warmup: options.warmup,
             measured: options.seconds,
@@ -144,7 +168,9 @@ impl<W: OverWire> LoadedDatabase<W> for ServerDatabase<W::WireClient> {
         };
         let wire = WireReport {
             server: self.target.version.clone(),
-            clients,
+            clients: options.wire.clients() as u32,
+            by: options.wire.by().name(),
+            pipeline: pipeline as u32,
             statements: tally.statements,
             statements_per_second: tally.statements as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
             server_cpu_us_per_txn: us_per(server_cpu, committed),

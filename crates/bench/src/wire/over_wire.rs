@@ -1,6 +1,7 @@
 //! A workload whose transactions can be sent as statements, and a client that sends them.
 
 use super::failure::AttemptError;
+use super::procedure::ServerProcedure;
 use super::session::Session;
 use super::table_reader::TableReader;
 use hotrow_workloads::{ClientIdentity, Violation, Workload};
@@ -9,6 +10,10 @@ use tokio_postgres::Row;
 
 /// A workload whose transactions can be sent as statements.
 pub(crate) trait OverWire: Workload {
+    /// The procedure that runs the workload's transactions on the server, if there is one. With `--by call` each client
+    /// prepares its CALL, which is then statement 0, and nothing else.
+    const PROCEDURE: Option<ServerProcedure> = None;
+
     /// The client that sends the workload's transactions.
     type WireClient: WireClient;
 
@@ -33,7 +38,8 @@ pub(crate) trait WireClient: Send + 'static {
     /// Draws the next transaction.
     fn draw(&mut self);
 
-    /// Attempts the transaction that was drawn last, from its begin to its commit. After an error the caller rolls the
+    /// Attempts the transaction that was drawn last, from its begin to its commit, in the way that the session
+    /// [says](Session::by). After an error the caller rolls the
     /// transaction back, and may attempt it again.
     fn attempt(&mut self, session: &mut Session) -> impl Future<Output = Result<(), AttemptError>>;
 

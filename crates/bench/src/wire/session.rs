@@ -1,5 +1,7 @@
 //! A client's connection, with the statements of its workload prepared.
 
+use crate::options::By;
+use hotrow_sync::Arc;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
@@ -11,9 +13,11 @@ pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
 pub(crate) type Params<'a> = &'a [Param<'a>];
 
 /// A connection that sends one statement after the other and waits for each answer. Every statement is a request and a
-/// reply on the network, those that begin and end transactions too.
+/// reply on the network, those that begin and end transactions too. Several sessions may [share](Session::share) a
+/// connection.
 pub(crate) struct Session {
-    client: Client,
+    client: Arc<Client>,
+    by: By,
     statements: Vec<Statement>,
     begin: Statement,
     commit: Statement,
@@ -39,9 +43,14 @@ pub(super) async fn connect(config: &Config) -> Result<Client, Error> {
 }
 
 impl Session {
-    /// Connects, executes the SET statements in `settings`, and prepares `statements`. Later calls name a statement by
-    /// its position in `statements`.
-    pub(super) async fn open(config: &Config, settings: &[String], statements: &[String]) -> Result<Self, Error> {
+    /// Connects, executes the SET statements in `settings`, and prepares `statements`, with which transactions are sent
+    /// in the way `by`. Later calls name a statement by its position in `statements`.
+    pub(super) async fn open(
+        config: &Config,
+        settings: &[String],
+        statements: &[String],
+        by: By,
+    ) -> Result<Self, Error> {
         let client = connect(config).await?;
         for sql in settings {
             client.batch_execute(sql).await?;
@@ -52,7 +61,28 @@ impl Session {
         }
         let (begin, commit) = (client.prepare("BEGIN").await?, client.prepare("COMMIT").await?);
         let rollback = client.prepare("ROLLBACK").await?;
-        Ok(Self { client, statements: prepared, begin, commit, rollback, sent: 0, in_block: false })
+        let client = Arc::new(client);
+        Ok(Self { client, by, statements: prepared, begin, commit, rollback, sent: 0, in_block: false })
+    }
+
+    /// Returns another session on the same connection. It may send a statement while this one waits for an answer; the
+    /// server answers in the order of the statements. Neither session may open a transaction block.
+    pub(super) fn share(&self) -> Self {
+        Self {
+            client: Arc::clone(&self.client),
+            by: self.by,
+            statements: self.statements.clone(),
+            begin: self.begin.clone(),
+            commit: self.commit.clone(),
+            rollback: self.rollback.clone(),
+            sent: 0,
+            in_block: false,
+        }
+    }
+
+    /// Returns the way in which transactions are sent.
+    pub(crate) fn by(&self) -> By {
+        self.by
     }
 
     /// Begins a transaction block.

@@ -7,6 +7,7 @@ mod micro;
 mod partitions;
 mod tatp;
 mod tpcc;
+mod transfers;
 
 use fixture::{Fixture, check_anomaly, check_corruption, workload};
 use hotrow_storage::Key;
