@@ -30,7 +30,7 @@ COMMENT ON TABLE app.people IS 'people';
 COMMENT ON COLUMN app.people.name IS 'their name';
 INSERT INTO app.people (name, tags) VALUES ('ann', '{a,"b c"}'), ('bob', NULL);
 INSERT INTO app.posts (person, title) VALUES (1, 'hello'), (1, E'tab\tand\\slash\nline'), (2, NULL);
-INSERT INTO app.moods VALUES (DEFAULT), ('B b', '{NULL,"it''s"}', NULL);
+INSERT INTO app.moods VALUES (DEFAULT, DEFAULT, NULL), ('B b', '{NULL,"it''s"}', NULL);
 INSERT INTO "Odd Names" VALUES (1, DEFAULT, DEFAULT, true, 5);
 SELECT nextval('app.counter');
 "#;
