@@ -8,6 +8,28 @@ use crate::{SqlError, state};
 use hotrow_storage::{Digits, Element, Precision, Type};
 use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
 
+/// The names in `pg_type` of built-in types whose plain names the parser knows.
+const IN_CATALOGS: [&str; 18] = [
+    "bool",
+    "bytea",
+    "date",
+    "float4",
+    "float8",
+    "int2",
+    "int4",
+    "int8",
+    "interval",
+    "json",
+    "jsonb",
+    "numeric",
+    "text",
+    "time",
+    "timestamp",
+    "uuid",
+    "varchar",
+    "timestamptz",
+];
+
 /// Returns the type that a type's name means, if the type is built in.
 pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
     data_type_among(ty, &|_| None)
@@ -56,7 +78,16 @@ pub fn data_type_among(ty: &DataType, made: &dyn Fn(&[String]) -> Option<Type>) 
                 Some("name") => Type::Name,
                 Some("oid") => Type::Oid,
                 Some("xid" | "cid") => Type::Int4,
-                _ => made(&name).ok_or_else(|| undefined_type(&name.join(".")))?,
+                _ => match made(&name) {
+                    Some(ty) => ty,
+                    // A built-in type in double quotes, which hide it from the parser.
+                    None if let [plain] = name.as_slice()
+                        && IN_CATALOGS.contains(&plain.as_str()) =>
+                    {
+                        return data_type_among(&parse_type(plain)?, &|_| None);
+                    }
+                    None => return Err(undefined_type(&name.join("."))),
+                },
             }
         }
         DataType::Array(ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::Qualified(element, _)) => {

@@ -2,6 +2,9 @@
 // libpq's environment variables.
 "use strict";
 
+// TypeORM sends queries while others run, which node-postgres is going to refuse.
+process.noDeprecation = true;
+
 require("reflect-metadata");
 const assert = require("node:assert/strict");
 const { DataSource, EntitySchema, Like } = require("typeorm");
