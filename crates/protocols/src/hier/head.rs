@@ -299,7 +299,7 @@ impl Head {
     /// Appends all waits for the lock.
     pub(super) fn waits(&self, labels: &Labels, waits: &mut Vec<LockWait>) {
         let queue = self.waiting.iter().flat_map(|waiting| waiting.iter());
-        for (place, request) in queue.enumerate() {
+        for (place, request) in queue.enumerate().filter(|(_, request)| labels.know(request.owner)) {
             let states = self.granted.iter().map(|granted| granted.state());
             let held = states.filter(|state| state.owner != request.owner && state.held.conflicts(request.goal));
             let before = self.waiting.iter().flat_map(|waiting| waiting.range(..place));

@@ -37,20 +37,25 @@ impl Owners {
         self.0.lock().expect("no panic under the mutex").free.push(owner.0);
     }
 
-    /// Returns the present labels of all transactions, by their numbers.
+    /// Returns the labels of all transaction objects that there are.
     pub(crate) fn labels(&self) -> Labels {
-        let numbers = self.0.lock().expect("no panic under the mutex");
-        Labels(numbers.parked.iter().map(|parked| parked.label()).collect())
+        Labels(self.0.lock().expect("no panic under the mutex").parked.clone())
     }
 }
 
-/// The labels of transactions as of one moment.
-pub(crate) struct Labels(Vec<u32>);
+/// The labels of the transactions of those objects that there were at one moment. The labels are the present ones: an
+/// object's next transaction may have begun since.
+pub(crate) struct Labels(Vec<Arc<Parked>>);
 
 impl Labels {
-    /// Returns the label of a transaction. The label of a transaction object that was added later is zero: it has asked
-    /// for no lock yet that a report need show.
+    /// Returns the label of a transaction; zero if its object was added later.
     pub(crate) fn of(&self, OwnerId(id): OwnerId) -> u32 {
-        self.0.get(id as usize).copied().unwrap_or_default()
+        self.0.get(id as usize).map_or(0, |parked| parked.label())
+    }
+
+    /// Whether a transaction's object was there. A report need not show the waits of other transactions, which have
+    /// begun since.
+    pub(crate) fn know(&self, OwnerId(id): OwnerId) -> bool {
+        (id as usize) < self.0.len()
     }
 }

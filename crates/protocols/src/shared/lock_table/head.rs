@@ -106,7 +106,7 @@ impl Heads {
     pub(super) fn waits(&self, labels: &Labels, waits: &mut Vec<LockWait>) {
         for head in self.heads() {
             let queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
-            for (place, request) in queue.enumerate() {
+            for (place, request) in queue.enumerate().filter(|(_, request)| labels.know(request.owner)) {
                 let held = head.granted.iter().filter(|held| held.owner != request.owner);
                 let held = held.filter(|held| held.mode.conflicts(request.mode));
                 let before = head.waiting.iter().flat_map(|waiting| waiting.range(..place));
