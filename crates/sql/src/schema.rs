@@ -30,6 +30,13 @@ pub struct RelationName {
     pub name: String,
 }
 
+impl RelationName {
+    /// Returns the parts of the name: the schema, if it is written, and the name.
+    pub fn parts(&self) -> Vec<String> {
+        self.schema.iter().chain([&self.name]).cloned().collect()
+    }
+}
+
 impl fmt::Display for RelationName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.schema {

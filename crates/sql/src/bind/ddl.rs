@@ -9,7 +9,7 @@ use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
 use crate::opaque::Opaque;
 use crate::parse::parse_expr;
 use crate::schema::undefined_table;
-use crate::types::{Styles, enumeration, now};
+use crate::types::{Styles, now};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use hotrow_sync::Arc;
@@ -18,7 +18,7 @@ use sqlparser::ast;
 /// Binds a DEFAULT, as a value of its column or argument. The expression may refer to no column.
 pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<DefaultValue, SqlError> {
     with_room(|| {
-        let expression = written(without_enum_cast(expr, ty, view), view)?;
+        let expression = written(expr, view)?;
         let mut bound = bind_default(&expression, column, ty, view)?;
         let mut sequences = Vec::new();
         fix_sequences(&mut bound, &mut |name| {
@@ -29,21 +29,6 @@ pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) 
         expression.keep(Opaque::new(bound));
         Ok(DefaultValue { source: DefaultSource::Written(expression, sequences), types: vec![ty] })
     })
-}
-
-/// Returns the literal of a default that is a literal cast to the enumerated type of its column. The type of the column
-/// says the same, and goes on to say it when the type gets another name.
-fn without_enum_cast<'e>(expr: &'e ast::Expr, ty: Type, view: View<'_>) -> &'e ast::Expr {
-    match expr {
-        ast::Expr::Cast { expr: inner, data_type, .. }
-            if enumeration(ty).is_some()
-                && matches!(**inner, ast::Expr::Value(_))
-                && view.data_type(data_type).is_ok_and(|named| named == ty) =>
-        {
-            inner
-        }
-        _ => expr,
-    }
 }
 
 /// Binds the DEFAULT of a stored definition again. Its functions use the sequences that they used before, whatever the

@@ -3,6 +3,7 @@
 use super::binder::Binder;
 use super::errors::no_function;
 use super::typed::Typed;
+use crate::catalog::enumeration::undefined_type;
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
 use crate::{SqlError, state};
@@ -28,10 +29,15 @@ impl Binder<'_> {
             }
             bounds.push(self.coerce(argument.clone(), ty, Strictness::Implicit)?);
         }
-        let labels = self.view.enumeration_of(id).map(|made| made.definition.labels.clone()).unwrap_or_default();
-        let numbers = labels.iter().map(|(number, _)| *number);
+        let made = self.view.enumeration_of(id).ok_or_else(|| undefined_type(&ty.to_string()))?;
+        if id.definition().is_none_or(|committed| committed.labels != made.definition.labels) {
+            let message = format!("unsafe use of new values of enum type {ty}");
+            return Err(SqlError::new(state::UNSAFE_NEW_ENUM_VALUE_USAGE, message)
+                .hint("New enum values must be committed before they can be used."));
+        }
+        let numbers = made.definition.labels.iter().map(|(number, _)| *number);
         let constant = |number: Option<i32>| Expr::Const(number.map_or(Value::Null, Value::Int4));
-        if labels.is_empty() && name != "enum_range" {
+        if made.definition.labels.is_empty() && name != "enum_range" {
             let message = format!("enum {ty} contains no values");
             return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         }

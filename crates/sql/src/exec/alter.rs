@@ -336,6 +336,8 @@ impl Ddl<'_> {
                 Err(is_an_identity(table, name).into())
             }
             AlterColumnOperation::SetDefault { value } => {
+                self.keep_type(ty)?;
+                self.keep_mentioned(value)?;
                 let default = define_default(value, name, ty, self.view())?;
                 self.lock_sequences(&default)?;
                 draft.rules.defaults[at] = Some(default);

@@ -16,6 +16,11 @@ impl Ddl<'_> {
         self.check_memory()?;
         let lock = procedure_lock(&create.name);
         self.lock(&lock, Mode::Exclusive)?;
+        for argument in &create.arguments {
+            let ty = self.view().data_type(&argument.ty)?;
+            self.keep_type(ty)?;
+            argument.default.iter().try_for_each(|default| self.keep_mentioned(&**default))?;
+        }
         let arguments = define_arguments(&create.arguments, self.view())?;
         if let Some(known) = self.view().procedure(&create.name) {
             let types = |procedure: &Procedure| procedure.arguments.iter().map(|a| (a.mode, a.ty)).collect::<Vec<_>>();

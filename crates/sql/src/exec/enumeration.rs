@@ -52,10 +52,13 @@ impl Ddl<'_> {
     }
 
     /// Keeps other transactions from changing or dropping an enumerated type, or that of an array's elements, until
-    /// this transaction ends. Fails if the type is gone.
+    /// this transaction ends. Each definition that gets a value of the type, a label or the type's name keeps the type
+    /// first: otherwise a change of the type that looks for its users could miss the definition. Fails if the type is
+    /// gone.
     pub(super) fn keep_type(&mut self, ty: Type) -> Result<(), Fail> {
         let Some(id) = enumeration(ty) else { return Ok(()) };
-        let name = self.view().enumeration_of(id).map(|made| made.name.clone()).unwrap_or_default();
+        let gone = || undefined_type(&ty.to_string());
+        let name = self.view().enumeration_of(id).ok_or_else(gone)?.name.clone();
         self.lock(&type_lock(&name), Mode::Shared)?;
         match self.view().enumeration_of(id) {
             Some(made) if made.name == name => Ok(()),
@@ -63,9 +66,48 @@ impl Ddl<'_> {
         }
     }
 
+    /// Keeps the types of a table's columns, whose labels an expression over the columns may mention.
+    pub(super) fn keep_types_of(&mut self, table: &Table) -> Result<(), Fail> {
+        table.schema.columns.iter().try_for_each(|column| self.keep_type(column.ty))
+    }
+
+    /// Keeps the types that an expression or a query mentions by their names.
+    pub(super) fn keep_mentioned(&mut self, syntax: &impl Display) -> Result<(), Fail> {
+        if self.view().enumerations().is_empty() {
+            return Ok(());
+        }
+        for name in type_names(&text_of(syntax)?)? {
+            if let Some(made) = self.view().named_enumeration(&name.parts) {
+                self.keep_type(made.ty())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the types that the defaults and CHECK constraints of a table mention by their names.
+    pub(super) fn keep_types_in_rules(&mut self, rules: &Rules) -> Result<(), Fail> {
+        for default in rules.defaults.iter().flatten() {
+            if let DefaultSource::Written(written, _) = &default.source {
+                self.keep_mentioned(&*written.syntax)?;
+            }
+        }
+        rules.checks.iter().try_for_each(|check| self.keep_mentioned(&*check.condition.expression.syntax))
+    }
+
+    /// Keeps the types of which a view has values, whose labels it mentions, or which it mentions by their names.
+    pub(super) fn keep_types_of_view(&mut self, view: &StoredView) -> Result<(), Fail> {
+        view.columns.iter().try_for_each(|column| self.keep_type(column.ty))?;
+        for relation in &view.relations {
+            if let Some(table) = self.view().table(relation) {
+                self.keep_types_of(&table)?;
+            }
+        }
+        self.keep_mentioned(&*view.query)
+    }
+
     /// Returns the enumerated type that a name means, locked exclusively.
     pub(super) fn owned_enumeration(&mut self, written: &RelationName) -> Result<Arc<EnumType>, Fail> {
-        let parts: Vec<_> = written.schema.iter().chain([&written.name]).cloned().collect();
+        let parts = written.parts();
         let missing = || undefined_type(&parts.join("."));
         let name = self.view().named_enumeration(&parts).ok_or_else(missing)?.name.clone();
         self.lock(&type_lock(&name), Mode::Exclusive)?;

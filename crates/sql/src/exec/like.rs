@@ -26,6 +26,8 @@ impl Ddl<'_> {
         let name = self.found(name)?;
         self.lock(&name, Mode::Shared)?;
         let source = self.view().table(&name).ok_or_else(|| not_a_table(&name, self.view()))?;
+        self.keep_types_of(&source)?;
+        self.keep_types_in_rules(&source.rules)?;
         let first = draft.schema.columns.len();
         for (at, column) in source.schema.columns[..source.visible()].iter().enumerate() {
             if draft.schema.column(&column.name).is_some() {

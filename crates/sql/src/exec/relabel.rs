@@ -31,14 +31,14 @@ impl Ddl<'_> {
             let error = unsupported("another name of a label that an expression mentions");
             Err(error.detail(format!("{what} mentions '{old}'.")).into())
         };
+        let in_default = |default: &DefaultValue| match &default.source {
+            DefaultSource::Written(written, _) => mentioned(&*written.syntax),
+            DefaultSource::NextValue(_) => Ok(false),
+        };
         let mut changed = Vec::new();
         let mut users = Vec::new();
         for table in self.view().tables() {
             let columns = &table.schema.columns;
-            let in_default = |default: &DefaultValue| match &default.source {
-                DefaultSource::Written(written, _) => mentioned(&*written.syntax),
-                DefaultSource::NextValue(_) => Ok(false),
-            };
             for (at, default) in table.rules.defaults.iter().enumerate() {
                 let Some(default) = default.as_ref().filter(|default| default.types.iter().any(is_it)) else {
                     continue;
@@ -64,6 +64,15 @@ impl Ddl<'_> {
             let shows = view.relations.iter().any(|relation| users.contains(relation));
             if (shows || view.columns.iter().any(|column| is_it(&column.ty))) && mentioned(&*view.query)? {
                 return refuse(format!("View {}", schema::shown(&view.name)));
+            }
+        }
+        for procedure in self.view().procedures() {
+            for argument in &procedure.arguments {
+                if let Some(default) = argument.default.as_ref().filter(|default| default.types.iter().any(is_it))
+                    && in_default(default)?
+                {
+                    return refuse(format!("The default of an argument of procedure {}", procedure.name));
+                }
             }
         }
         for (table, at, default) in changed {

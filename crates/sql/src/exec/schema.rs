@@ -114,11 +114,7 @@ impl Ddl<'_> {
                 missing.map_or(Ok(()), |name| Err(undefined_schema(name)))
             }
             Granted::Types(names) => {
-                let is_there = |name: &&RelationName| {
-                    let parts: Vec<_> = name.schema.iter().chain([&name.name]).cloned().collect();
-                    self.view().named_enumeration(&parts).is_some()
-                };
-                let missing = names.iter().find(|name| !is_there(name));
+                let missing = names.iter().find(|name| self.view().named_enumeration(&name.parts()).is_none());
                 missing.map_or(Ok(()), |name| Err(undefined_type(&name.to_string())))
             }
             Granted::Databases(names) => match names.iter().find(|name| *name != DATABASE) {

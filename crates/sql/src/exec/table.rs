@@ -124,6 +124,7 @@ impl Ddl<'_> {
         self.check_memory()?;
         refuse_exotic(&create_as.create)?;
         let Some((mut draft, lock)) = self.begin_table(&create_as.create)? else { return Ok(None) };
+        create_as.columns.iter().try_for_each(|column| self.keep_type(column.ty))?;
         draft.schema.columns.clone_from(&create_as.columns);
         draft.rules.defaults = vec![None; create_as.columns.len()];
         complete_key(&mut draft)?;
@@ -170,6 +171,7 @@ impl Ddl<'_> {
             match &option.option {
                 ColumnOption::NotNull => nullable = false,
                 ColumnOption::Default(expr) => {
+                    self.keep_mentioned(expr)?;
                     let new = define_default(expr, &name, ty, self.view())?;
                     self.lock_sequences(&new)?;
                     twice(&mut default, new)?;
@@ -317,6 +319,8 @@ impl Ddl<'_> {
         expr: &ast::Expr,
     ) -> Result<Arc<Table>, Fail> {
         self.check_memory()?;
+        self.keep_types_of(table)?;
+        self.keep_mentioned(expr)?;
         let condition = define_check(expr, table, self.view())?;
         let name = match name {
             Some(name) if table.has_name(&name) => return Err(duplicate_constraint(&name, table.name()).into()),

@@ -38,6 +38,7 @@ impl Ddl<'_> {
         for relation in &draft.relations {
             self.lock(relation, Mode::Shared)?;
         }
+        self.keep_types_of_view(&draft)?;
         let mut view = define(self)?;
         if let Some(known) = &known {
             check_replacement(known, &view)?;
