@@ -4,9 +4,36 @@ use crate::full_name::{split, without_schemas};
 use hotrow_txn::Abort;
 use std::fmt;
 
-/// A SQLSTATE: PostgreSQL's error code of five characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SqlState(pub &'static str);
+/// A SQLSTATE: PostgreSQL's error code of five digits and capital letters.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SqlState([u8; 5]);
+
+impl SqlState {
+    /// Returns the SQLSTATE of five digits and capital letters, or `None` if `code` is anything else.
+    pub const fn of(code: &str) -> Option<Self> {
+        let [a, b, c, d, e] = *code.as_bytes() else { return None };
+        let code = [a, b, c, d, e];
+        let mut at = 0;
+        while at < code.len() {
+            if !code[at].is_ascii_digit() && !code[at].is_ascii_uppercase() {
+                return None;
+            }
+            at += 1;
+        }
+        Some(Self(code))
+    }
+
+    /// Returns the code as text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for SqlState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SqlState").field(&self.as_str()).finish()
+    }
+}
 
 /// An error as a client sees it: what was wrong, where, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +58,7 @@ pub struct SqlError {
 const _: () = assert!(size_of::<SqlError>() < 128);
 
 /// The rule that a row violated, in parts, so that a client can word the error itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// The table's schema.
     pub schema: String,
@@ -87,6 +114,11 @@ impl SqlError {
         self
     }
 
+    /// Returns the subject of the error, which is made if the error has none.
+    pub(crate) fn about(&mut self) -> &mut Subject {
+        self.subject.get_or_insert_default()
+    }
+
     /// Returns the error with this context: its place in COPY data or in a procedure.
     pub fn context(mut self, context: impl Into<String>) -> Self {
         self.context = Some(without_schemas(context.into()).into());
@@ -104,6 +136,17 @@ impl SqlError {
         Self { context: Some(context.into()), position: None, ..self }
     }
 
+    /// Returns the error with a line of the body of DO appended to its context, in PostgreSQL's words. The position is
+    /// removed, since it counts in the text of the body.
+    pub(crate) fn within_anonymous(self, name: &str, line: usize, what: &str) -> Self {
+        let here = format!("PL/pgSQL function {name} line {line} at {what}");
+        let context = match &self.context {
+            Some(inner) => format!("{inner}\n{here}"),
+            None => here,
+        };
+        Self { context: Some(context.into()), position: None, ..self }
+    }
+
     /// Returns the error with its position in the statement, in characters from 1.
     pub fn at(mut self, position: u32) -> Self {
         self.position = Some(position);
@@ -113,7 +156,7 @@ impl SqlError {
 
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (SQLSTATE {})", self.message, self.state.0)
+        write!(f, "{} (SQLSTATE {})", self.message, self.state.as_str())
     }
 }
 
@@ -182,7 +225,7 @@ pub mod state {
 
     macro_rules! states {
         ($($name:ident = $code:literal;)*) => {
-            $(#[doc = concat!("`", $code, "`")] pub const $name: SqlState = SqlState($code);)*
+            $(#[doc = concat!("`", $code, "`")] pub const $name: SqlState = SqlState::of($code).expect("a SQLSTATE");)*
         };
     }
 
@@ -274,7 +317,14 @@ pub mod state {
         INVALID_OBJECT_DEFINITION = "42P17";
         INDETERMINATE_DATATYPE = "42P18";
         TOO_MANY_ARGUMENTS = "54023";
+        CASE_NOT_FOUND = "20000";
+        ERROR_IN_ASSIGNMENT = "22005";
+        RAISE_EXCEPTION = "P0001";
+        NO_DATA_FOUND = "P0002";
         TOO_MANY_ROWS = "P0003";
+        ASSERT_FAILURE = "P0004";
+        STACKED_DIAGNOSTICS_ACCESSED_WITHOUT_ACTIVE_HANDLER = "0Z002";
+        INVALID_TRANSACTION_TERMINATION = "2D000";
         DISK_FULL = "53100";
         OUT_OF_MEMORY = "53200";
         TOO_MANY_CONNECTIONS = "53300";

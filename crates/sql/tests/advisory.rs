@@ -87,7 +87,7 @@ fn a_circle_of_waits_has_one_victim() {
     run(&mut one, "set deadlock_timeout = '1d'; begin; select pg_advisory_xact_lock(1)");
     run(&mut two, "set deadlock_timeout = 10; begin; select pg_advisory_xact_lock(2)");
     let (_, waits) = waiting(&database, one, "select pg_advisory_xact_lock(2)");
-    assert_eq!(error(&mut two, "select pg_advisory_xact_lock(1)").state.0, "40P01");
+    assert_eq!(error(&mut two, "select pg_advisory_xact_lock(1)").state.as_str(), "40P01");
     let (mut one, outcome_of_one) = waits.join().expect("no panic");
     assert_eq!(outcome_of_one, "");
     // A table's lock is part of a circle, too.
@@ -97,6 +97,6 @@ fn a_circle_of_waits_has_one_victim() {
     run(&mut two, "set deadlock_timeout = 10");
     run(&mut one, "set lock_timeout = '1d'");
     let (_, waits) = waiting(&database, one, "select * from t");
-    assert_eq!(error(&mut two, "select pg_advisory_lock(2)").state.0, "40P01");
+    assert_eq!(error(&mut two, "select pg_advisory_lock(2)").state.as_str(), "40P01");
     assert_eq!(waits.join().expect("no panic").1, "");
 }

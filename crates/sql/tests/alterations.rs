@@ -198,7 +198,7 @@ fn prepared_plans_follow() {
         let (_, refused) = query(&mut two, "execute q");
         let refused = refused.expect_err("another column");
         assert_eq!(
-            (refused.state.0, &*refused.message),
+            (refused.state.as_str(), &*refused.message),
             ("0A000", "cached plan must not change result type"),
             "{engine}"
         );

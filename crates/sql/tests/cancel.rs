@@ -30,7 +30,7 @@ fn a_running_statement_is_cancelled_at_its_next_row() {
                 waiter.cancel();
             });
             let error = session.simple_query(sql, &mut client).expect_err(sql);
-            assert_eq!((error.state.0, rows), ("57014", 1), "{engine}: {sql}");
+            assert_eq!((error.state.as_str(), rows), ("57014", 1), "{engine}: {sql}");
             session.waiter().clear_cancel();
             assert_eq!(outcome(&mut session, "select count(*), sum(n) from t"), "50|0", "{engine}: after {sql}");
         }

@@ -50,7 +50,7 @@ fn deadlock(engine: &str, table: &str, statements: [[&str; 2]; 2]) -> (SqlError,
 fn check(table: &str, statements: [[&str; 2]; 2], targets: [&str; 2]) {
     for engine in DETECTING {
         let (error, victim, other) = deadlock(engine, table, statements);
-        assert_eq!((error.state.0, error.message.as_str()), ("40P01", "deadlock detected"), "{engine}");
+        assert_eq!((error.state.as_str(), error.message.as_str()), ("40P01", "deadlock detected"), "{engine}");
         let line = |waiter: i32, target: &str, blocker: i32| {
             format!("Process {waiter} waits for {target}; blocked by process {blocker}.")
         };

@@ -77,7 +77,7 @@ fn pipeline(session: &mut Session, rows: [i32; 3]) -> String {
         let (Recorder { tags, .. }, executed) = execute(session, 0);
         match executed {
             Ok(_) => told = tags.join(" "),
-            Err(error) => return error.state.0.to_owned(),
+            Err(error) => return error.state.as_str().to_owned(),
         }
     }
     session.sync().expect("it commits");
@@ -221,7 +221,7 @@ fn what_statements_say_is_what_they_say_one_by_one() {
             // A transaction that does not commit has no last tag, but all that it said before.
             let (told, refused) =
                 query(&mut one, "update a set n = 1 where id in (1, 2); insert into due values (1, 9)");
-            assert_eq!(refused.expect_err("there is no row 9").state.0, "23503", "{engine}");
+            assert_eq!(refused.expect_err("there is no row 9").state.as_str(), "23503", "{engine}");
             assert_eq!(told.tags, ["UPDATE 2"], "{engine}");
             // What is refused anyway waits for nobody.
             run(&mut block, "begin; update a set n = 5 where id = 1");

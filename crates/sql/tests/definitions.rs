@@ -219,7 +219,7 @@ fn what_is_not_there_is_refused_by_name() {
         "insert into t values (1) on conflict (id) do update set id = 2",
     ] {
         let error = error(&mut session, sql);
-        assert_eq!(error.state.0, "0A000", "{sql}: {error}");
+        assert_eq!(error.state.as_str(), "0A000", "{sql}: {error}");
         assert!(error.message.contains("is not supported"), "{sql}: {error}");
     }
     let (recorder, _) = query(&mut session, "drop table if exists nope");
@@ -236,13 +236,13 @@ fn a_name_that_another_transaction_is_taking_is_not_free() {
     for sql in
         ["create index taken on b (x)", "alter table b add constraint taken unique (x)", "create table taken (x int)"]
     {
-        assert_eq!(error(&mut two, sql).state.0, "55P03", "{sql}");
+        assert_eq!(error(&mut two, sql).state.as_str(), "55P03", "{sql}");
     }
     run(&mut one, "commit");
     for sql in
         ["create index taken on b (x)", "alter table b add constraint taken unique (x)", "create table taken (x int)"]
     {
-        assert_eq!(error(&mut two, sql).state.0, "42P07", "{sql}");
+        assert_eq!(error(&mut two, sql).state.as_str(), "42P07", "{sql}");
     }
 }
 

@@ -249,10 +249,10 @@ fn options_are_those_of_postgresql() {
     ];
     for (sql, code, message) in refused {
         let error = error(&mut session, sql);
-        assert_eq!((error.state.0, error.message.as_str()), (code, message), "{sql}");
+        assert_eq!((error.state.as_str(), error.message.as_str()), (code, message), "{sql}");
     }
     for sql in ["explain (analyze", "explain (analyze,) select 1", "explain () select 1", "explain", "explain analyze"]
     {
-        assert_eq!(error(&mut session, sql).state.0, "42601", "{sql}");
+        assert_eq!(error(&mut session, sql).state.as_str(), "42601", "{sql}");
     }
 }

@@ -271,7 +271,7 @@ fn prepared_statements_are_checked_and_their_plans_follow_new_keys() {
             bind(session, &statement, values).expect(sql);
             let executed = execute(session, 0).1.map(|_| String::new());
             let synced = session.sync().map(|()| String::new());
-            executed.and(synced).unwrap_or_else(|error| error.state.0.to_owned())
+            executed.and(synced).unwrap_or_else(|error| error.state.as_str().to_owned())
         };
         let insert = "insert into c values ($1, $2)";
         assert_eq!(call(&mut one, insert, &[Value::Int4(1), Value::Int4(9)]), "", "{engine}: no key yet");
@@ -373,7 +373,7 @@ fn tables_keep_their_definitions_while_a_check_of_them_is_put_off() {
         "create index on c (p)",
     ] {
         run(&mut session, "begin; insert into c values (1)");
-        assert_eq!(error(&mut session, sql).state.0, "55006", "{sql}");
+        assert_eq!(error(&mut session, sql).state.as_str(), "55006", "{sql}");
         run(
             &mut session,
             "rollback; begin; insert into c values (1); insert into p values (1); set constraints all immediate",

@@ -24,7 +24,7 @@ fn copying(
         let mut client = Recorder { input: vec![rows.as_bytes().to_vec()], ..Recorder::default() };
         let told = match session.simple_query("copy child from stdin", &mut client) {
             Ok(()) => client.tags.concat(),
-            Err(error) => error.state.0.to_owned(),
+            Err(error) => error.state.as_str().to_owned(),
         };
         (session, told)
     });

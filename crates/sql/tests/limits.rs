@@ -223,7 +223,7 @@ fn a_statement_that_goes_over_too_many_rows_is_cancelled_and_leaves_nothing_behi
         for sql in statements {
             let error = error(&mut session, sql);
             assert_eq!(
-                (error.state.0, error.message.as_str()),
+                (error.state.as_str(), error.message.as_str()),
                 ("57014", "canceling statement due to statement timeout"),
                 "{engine}: {sql}"
             );

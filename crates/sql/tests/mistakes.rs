@@ -81,7 +81,7 @@ fn no_statement_panics_or_ends_the_session() {
         let sql = tokens.join(" ");
         let (_, result) = query(&mut session, &sql);
         if let Err(error) = result {
-            assert_ne!(error.state.0, "XX000", "{sql}: {error}");
+            assert_ne!(error.state.as_str(), "XX000", "{sql}: {error}");
             assert!(!error.message.is_empty(), "{sql}");
             assert!(error.position.is_none_or(|at| at as usize <= sql.chars().count() + 1), "{sql}: {error:?}");
         }
@@ -89,7 +89,10 @@ fn no_statement_panics_or_ends_the_session() {
         assert_eq!(outcome(&mut session, "select 1"), "1", "after {sql}");
         if round % 7 == 0 {
             let statement = session.parse("", &sql, &[]);
-            assert!(statement.is_err_and(|error| error.state.0 != "XX000") || session.statement("").is_ok(), "{sql}");
+            assert!(
+                statement.is_err_and(|error| error.state.as_str() != "XX000") || session.statement("").is_ok(),
+                "{sql}"
+            );
             session.sync().expect("nothing to commit");
         }
     }

@@ -46,7 +46,7 @@ fn a_table_without_a_partition_key_is_refused_and_nothing_is_left_of_it() {
     let (engine, database) = database();
     let mut session = session(&database);
     let refused = error(&mut session, "create table t (a int primary key)");
-    assert_eq!(refused.state.0, "0A000");
+    assert_eq!(refused.state.as_str(), "0A000");
     assert_eq!(refused.message, "engine 2pl-ordered-split cannot have table \"t\"");
     assert_eq!(refused.detail.as_deref(), Some("It has no partition key."));
     assert!(refused.hint.is_some_and(|hint| hint.starts_with("Say PARTITION BY HASH (column)")));

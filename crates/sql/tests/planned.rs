@@ -3,7 +3,7 @@
 mod common;
 
 use common::{EachRow, Recorder, bind, database, execute, meanwhile, outcome, query, run};
-use hotrow_sql::{Database, Session, isolation};
+use hotrow_sql::{Database, Session, SqlState, isolation, state};
 use hotrow_storage::Value;
 use hotrow_sync::{Arc, thread};
 use hotrow_txn::Isolation;
@@ -324,7 +324,7 @@ fn a_query_string_tells_all_its_results_in_order() {
         assert_eq!(recorder.tags, ["SELECT 1", "CALL", "SELECT 2"]);
         let (recorder, result) =
             query(&mut session, "update a set n = 0 where id = 1; select 7; select 1 / n from a where id = 1");
-        assert_eq!(result.map_err(|error| error.state.0), Err("22012"), "{engine}");
+        assert_eq!(result.map_err(|error| error.state), Err(state::DIVISION_BY_ZERO), "{engine}");
         assert_eq!(
             (recorder.tags.join(" "), recorder.rows.join(" ")),
             ("UPDATE 1 SELECT 1".to_owned(), "7".to_owned())
@@ -426,7 +426,7 @@ fn at_read_committed_what_only_reads_is_not_planned_where_the_engine_has_that_le
 }
 
 /// A pipeline's first statement is executed when the others are known.
-fn pipeline(session: &mut Session, members: &[(&str, &[Value<'static>])]) -> Vec<Result<String, &'static str>> {
+fn pipeline(session: &mut Session, members: &[(&str, &[Value<'static>])]) -> Vec<Result<String, SqlState>> {
     let statements: Vec<_> =
         members.iter().map(|(sql, params)| (session.foresee(sql, &[]).expect(sql), params.to_vec())).collect();
     let mut outcomes = Vec::new();
@@ -438,7 +438,7 @@ fn pipeline(session: &mut Session, members: &[(&str, &[Value<'static>])]) -> Vec
         }
         let (recorder, executed) = execute(session, 0);
         let shown = format!("{} {}", recorder.rows.join(" "), recorder.tags.join(" "));
-        outcomes.push(executed.map(|_| shown.trim_start().to_owned()).map_err(|error| error.state.0));
+        outcomes.push(executed.map(|_| shown.trim_start().to_owned()).map_err(|error| error.state));
         if outcomes.last().is_some_and(Result::is_err) {
             break;
         }
@@ -455,7 +455,7 @@ fn a_pipeline_is_one_transaction_that_is_planned() {
         let (mut one, mut two) = (session(&database), session(&database));
         run(&mut two, "set lock_timeout = '1ms'");
         // Another one's transaction is open meanwhile.
-        let mut check = |open: &str, members: &[(&str, &[Value<'static>])], expected: &[Result<String, &str>]| {
+        let mut check = |open: &str, members: &[(&str, &[Value<'static>])], expected: &[Result<String, SqlState>]| {
             let mut outcomes = Vec::new();
             let mut client = EachRow(|_: &[Value<'_>]| outcomes = pipeline(&mut two, members));
             one.simple_query(open, &mut client).expect(open);
@@ -475,7 +475,7 @@ fn a_pipeline_is_one_transaction_that_is_planned() {
         check(
             "select n from a where id = 3 for update",
             &[(update, &[Value::Int4(5), Value::Int4(1)]), (update, &[Value::Int4(5), Value::Int4(3)])],
-            &[Err("55P03")],
+            &[Err(state::LOCK_NOT_AVAILABLE)],
         );
         check(
             "select n from a where id = 3 for update",
@@ -484,13 +484,13 @@ fn a_pipeline_is_one_transaction_that_is_planned() {
                 ("select 1 / (n - 20) from a where id = 1", &[]),
                 (update, &[Value::Int4(5), Value::Int4(1)]),
             ],
-            &[ok("UPDATE 1"), Err("22012")],
+            &[ok("UPDATE 1"), Err(state::DIVISION_BY_ZERO)],
         );
         // What is no row's statement makes the others go one by one.
         check(
             "select n from a where id = 3 for update",
             &[(update, &[Value::Int4(5), Value::Int4(1)]), ("set lock_timeout = '2ms'", &[])],
-            &[Err("55P03")],
+            &[Err(state::LOCK_NOT_AVAILABLE)],
         );
         assert_eq!(outcome(&mut two, "select n from a order by id"), "15 21 30", "{engine}");
         assert_eq!(two.estimates().wrong, 1, "{engine}");

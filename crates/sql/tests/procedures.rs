@@ -279,8 +279,8 @@ const WRONG_DEFINITIONS: &[Mistake] = &[
     (
         "create procedure p() language sql as $$ declare x int; x date; begin end $$",
         "42601",
-        "duplicate declaration of \"x\"",
-        None,
+        "duplicate declaration at or near \"x\"",
+        Some(56),
     ),
     (
         "create procedure p(x date) language sql as $$ select n into x from a $$",
@@ -337,10 +337,14 @@ fn mistakes_are_explained() {
     );
     for (sql, state, message, position) in WRONG_CALLS.iter().chain(WRONG_DEFINITIONS) {
         let error = error(&mut session, sql);
-        assert_eq!((error.state.0, error.message.as_str(), error.position), (*state, *message, *position), "{sql}");
+        assert_eq!(
+            (error.state.as_str(), error.message.as_str(), error.position),
+            (*state, *message, *position),
+            "{sql}"
+        );
     }
     let error = error(&mut session, "call twice(1, 5)");
-    assert_eq!((error.state.0, error.position), ("22012", None));
+    assert_eq!((error.state.as_str(), error.position), ("22012", None));
     assert_eq!(error.context.as_deref(), Some("procedure \"pay\", line 3\nprocedure \"twice\", line 3"));
     assert_eq!(outcome(&mut session, "select n from a where id = 1"), "10");
     let detail = common::error(&mut session, "call pay(1)").detail;
@@ -392,7 +396,7 @@ fn calls_come_through_the_extended_protocol() {
         run(&mut session, "drop procedure add");
         bind(&mut session, &statement, &[Value::Int4(1), Value::Int8(5), Value::Int8(100)]).expect("bound");
         let error = execute(&mut session, 0).1.expect_err("it is gone");
-        assert_eq!(error.state.0, "42883");
+        assert_eq!(error.state.as_str(), "42883");
         session.sync().expect("nothing to commit");
     }
 }

@@ -129,7 +129,7 @@ fn who_does_not_wait_is_told_at_once() {
         ] {
             let error = error(&mut other, sql);
             let message = "could not obtain lock on row in relation \"job\"";
-            assert_eq!((error.state.0, &*error.message), ("55P03", message), "{engine}: {sql}");
+            assert_eq!((error.state.as_str(), &*error.message), ("55P03", message), "{engine}: {sql}");
         }
         let message = "could not obtain lock on row in relation \"t\"";
         assert_eq!(error(&mut other, "select * from s.t where id = 1 for update nowait").message, message, "{engine}");
@@ -158,7 +158,7 @@ fn where_transactions_wait_for_their_turn_they_do_so_and_find_nothing_locked() {
             let (_, result) = query(&mut other, &sql);
             let error = result.expect_err("its turn has not come");
             let message = "canceling statement due to lock timeout";
-            assert_eq!((error.state.0, &*error.message), ("55P03", message), "{engine}: {how}");
+            assert_eq!((error.state.as_str(), &*error.message), ("55P03", message), "{engine}: {how}");
             run(&mut one, "commit");
             assert_eq!(outcome(&mut other, &sql), "1", "{engine}: {how}");
         }

@@ -56,16 +56,16 @@ fn a_schema_belongs_to_its_transaction() {
         run(&mut one, "insert into t values (1)");
         assert_eq!(outcome(&mut one, "select x from t"), "1", "{engine}");
         run(&mut two, "set lock_timeout = 20");
-        assert_eq!(error(&mut two, "create table s.u (x int)").state.0, "3F000", "{engine}");
-        assert_eq!(error(&mut two, "create schema s").state.0, "55P03", "{engine}");
+        assert_eq!(error(&mut two, "create table s.u (x int)").state.as_str(), "3F000", "{engine}");
+        assert_eq!(error(&mut two, "create schema s").state.as_str(), "55P03", "{engine}");
         run(&mut one, "rollback");
-        assert_eq!(error(&mut one, "select x from t").state.0, "42P01", "{engine}");
-        assert_eq!(error(&mut one, "create table s.t (x int)").state.0, "3F000", "{engine}");
+        assert_eq!(error(&mut one, "select x from t").state.as_str(), "42P01", "{engine}");
+        assert_eq!(error(&mut one, "create table s.t (x int)").state.as_str(), "3F000", "{engine}");
         // What is being put into a schema keeps it.
         run(&mut one, "create schema s; begin; create table s.t (x int)");
-        assert_eq!(error(&mut two, "drop schema s").state.0, "55P03", "{engine}");
+        assert_eq!(error(&mut two, "drop schema s").state.as_str(), "55P03", "{engine}");
         run(&mut one, "commit");
-        assert_eq!(error(&mut two, "drop schema s").state.0, "2BP01", "{engine}");
+        assert_eq!(error(&mut two, "drop schema s").state.as_str(), "2BP01", "{engine}");
     }
 }
 
@@ -109,10 +109,10 @@ fn a_client_says_its_path_when_it_connects() {
     two.set_parameter("search_path", "s").expect("a path");
     assert_eq!(outcome(&mut two, "select x from t"), "3");
     run(&mut two, "set search_path = public");
-    assert_eq!(error(&mut two, "select x from t").state.0, "42P01");
+    assert_eq!(error(&mut two, "select x from t").state.as_str(), "42P01");
     run(&mut two, "reset search_path");
     assert_eq!(outcome(&mut two, "select x from t"), "3");
-    assert_eq!(two.set_parameter("search_path", "a b").expect_err("no list").state.0, "22023");
+    assert_eq!(two.set_parameter("search_path", "a b").expect_err("no list").state.as_str(), "22023");
 }
 
 #[test]

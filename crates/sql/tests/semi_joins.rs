@@ -199,7 +199,7 @@ fn recursive_terms_are_checked_as_in_postgresql() {
         ("(select n from w except all select k from r)", "42P19", format!("{refer} within EXCEPT")),
     ] {
         let error = common::error(&mut session, &with("w", step));
-        assert_eq!((error.state.0, error.message), (state, message), "{step}");
+        assert_eq!((error.state.as_str(), error.message), (state, message), "{step}");
     }
     for (step, rows) in [
         ("select n + 1 from w left join r on w.n = r.k where n < 3", "1 2 3"),

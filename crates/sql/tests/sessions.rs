@@ -130,7 +130,7 @@ fn isolation_levels_have_postgresqls_names() {
     for name in ["default_transaction_isolation", "transaction_isolation"] {
         let error = error(&mut session, &format!("set {name} = 'chaos'"));
         let hint = "Available values: serializable, repeatable read, snapshot, read stability, read committed, read uncommitted.";
-        assert_eq!((error.state.0, error.hint.as_deref()), ("22023", Some(hint)), "{name}");
+        assert_eq!((error.state.as_str(), error.hint.as_deref()), ("22023", Some(hint)), "{name}");
     }
     assert_eq!(outcome(&mut session, "set hotrow.isolation = 'snapshot'"), "55P02");
 }
@@ -164,12 +164,16 @@ fn who_cannot_choose_to_be_optimistic_is_told_which_engines_can() {
         "set session characteristics as transaction concurrency pessimistic",
     ] {
         let error = error(&mut session, sql);
-        assert_eq!((error.state.0, error.hint.as_deref()), ("0A000", Some("Engines that do: mvo, mvl.")), "{sql}");
+        assert_eq!(
+            (error.state.as_str(), error.hint.as_deref()),
+            ("0A000", Some("Engines that do: mvo, mvl.")),
+            "{sql}"
+        );
         assert!(error.message.starts_with("engine 2pl-timeout does not let"), "{sql}: {error}");
         run(&mut session, "rollback");
     }
     let error = session.set_parameter("hotrow.concurrency", "optimistic").expect_err("as it begins");
-    assert_eq!(error.state.0, "0A000");
+    assert_eq!(error.state.as_str(), "0A000");
     session.set_parameter("hotrow.concurrency", "default").expect("what it is anyway");
     run(&mut session, "set hotrow.concurrency = 'default'; reset hotrow.concurrency; reset all");
     assert_eq!(outcome(&mut session, "show hotrow.concurrency"), "default");
@@ -266,7 +270,7 @@ fn savepoints_are_gone_with_an_aborted_transaction() {
     assert_eq!(outcome(&mut two, "select 1"), "57014");
     two.waiter().clear_cancel();
     let error = error(&mut two, "rollback to s");
-    assert_eq!(error.state.0, "25P02");
+    assert_eq!(error.state.as_str(), "25P02");
     assert!(error.hint.is_some_and(|hint| hint.contains("only ROLLBACK helps")));
     run(&mut two, "rollback; begin; savepoint s; rollback to s; commit");
 }
@@ -332,7 +336,7 @@ fn the_unnamed_statement_does_not_outlive_the_next() {
         session.parse("named", "select 1", &[]).expect("a query");
         session.statement("").expect("prepared");
         forget(&mut session);
-        assert_eq!(session.statement("").expect_err(what).state.0, "26000", "{what}");
+        assert_eq!(session.statement("").expect_err(what).state.as_str(), "26000", "{what}");
         session.statement("named").expect("kept");
         session.close_statement("named");
         session.sync().expect("nothing to commit");
@@ -363,7 +367,7 @@ fn parameters_get_their_types_from_where_they_stand() {
         assert_eq!(statement.param_types(), types, "{sql}");
     }
     let error = session.parse("", "select $2::int", &[]).expect_err("nothing says what $1 is");
-    assert_eq!(error.state.0, "42P18");
+    assert_eq!(error.state.as_str(), "42P18");
     let statement = session.parse("", "select $1 + 1", &[Some(Type::Int8)]).expect("a declared type");
     assert_eq!(
         (statement.param_types(), statement.columns().map(|columns| columns[0].ty)),
@@ -387,7 +391,7 @@ fn portals_are_executed_in_pieces() {
     );
     session.sync().expect("nothing to fail");
     let (_, executed) = execute(&mut session, 0);
-    assert_eq!(executed.expect_err("portals end with their transaction").state.0, "34000");
+    assert_eq!(executed.expect_err("portals end with their transaction").state.as_str(), "34000");
     bind(&mut session, &statement, &[]).expect_err("a parameter is missing");
 }
 
@@ -411,7 +415,7 @@ fn a_batch_is_one_transaction() {
     one.sync().expect("rolled back already");
     assert_eq!(one.status(), TransactionStatus::Idle);
     assert_eq!(outcome(&mut two, "select count(*) from t"), "2");
-    assert_eq!(one.statement("nope").expect_err("no such statement").state.0, "26000");
+    assert_eq!(one.statement("nope").expect_err("no such statement").state.as_str(), "26000");
 }
 
 #[test]
@@ -427,11 +431,11 @@ fn prepared_statements_outlive_changes_of_their_tables() {
     one.sync().expect("committed");
     run(&mut two, "drop table t; create table t (id int primary key, a int, b int)");
     bind(&mut one, &get_all, &[]).expect("bound");
-    assert_eq!(execute(&mut one, 0).1.expect_err("another result type").state.0, "0A000");
+    assert_eq!(execute(&mut one, 0).1.expect_err("another result type").state.as_str(), "0A000");
     one.sync().expect("rolled back already");
     run(&mut two, "drop table t");
     bind(&mut one, &get, &[Value::Int4(1)]).expect("bound");
-    assert_eq!(execute(&mut one, 0).1.expect_err("no table").state.0, "42P01");
+    assert_eq!(execute(&mut one, 0).1.expect_err("no table").state.as_str(), "42P01");
 }
 
 /// A scheduler that tells whether anybody has waited.
@@ -507,7 +511,7 @@ fn copy(session: &mut hotrow_sql::Session, sql: &str, input: &[&str]) -> (Record
     let result = session.simple_query(sql, &mut recorder);
     let outcome = match result {
         Ok(()) => recorder.tags.last().cloned().unwrap_or_default(),
-        Err(error) => error.state.0.to_owned(),
+        Err(error) => error.state.as_str().to_owned(),
     };
     (recorder, outcome)
 }
@@ -578,8 +582,8 @@ fn concurrent_sessions_wait_for_each_other() {
     let cancelled = hotrow_sync::thread::spawn(move || {
         let error = error(&mut two, "update t set n = 8");
         two.waiter().clear_cancel();
-        (error.state.0, outcome(&mut two, "select 1"))
+        (error.state, outcome(&mut two, "select 1"))
     });
     waiter.cancel();
-    assert_eq!(cancelled.join().expect("no panic"), ("57014", "1".to_owned()));
+    assert_eq!(cancelled.join().expect("no panic"), (hotrow_sql::state::QUERY_CANCELED, "1".to_owned()));
 }

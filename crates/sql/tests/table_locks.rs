@@ -45,7 +45,7 @@ fn a_circle_of_eight_sessions_has_one_victim() {
     let wait = |(at, session)| waiting(&database, session, &lock("access exclusive", at + 2)).1;
     let waits: Vec<_> = sessions.into_iter().enumerate().map(wait).collect();
     let told = error(&mut victim, &lock("access exclusive", 1));
-    assert_eq!((told.state.0, told.message.as_str()), ("40P01", "deadlock detected"));
+    assert_eq!((told.state.as_str(), told.message.as_str()), ("40P01", "deadlock detected"));
     let detail = told.detail.unwrap_or_default();
     let first = format!("Process {} waits for exclusive lock on table \"a1\"; blocked by process {}.", ids[7], ids[0]);
     let last = format!("Process {}: lock table a8 in access exclusive mode", ids[6]);

@@ -123,7 +123,7 @@ fn with_time(database: &Arc<Database>) -> (Session, Arc<Meanwhile>) {
 
 fn check_conflict(error: &SqlError, what: &str) {
     assert_eq!(
-        (error.state.0, error.message.as_str()),
+        (error.state.as_str(), error.message.as_str()),
         ("40001", "could not serialize access due to concurrent update"),
         "{what}"
     );
@@ -275,7 +275,7 @@ fn at_read_committed_a_wait_ends_when_the_client_says_and_is_a_deadlock_in_a_cir
         });
         assert_eq!(outcome(&mut second, "update t set n = n + 1 where id = 1 returning n"), "11", "{engine}");
         let (error, closing) = closed.lock().expect("no panic").take().expect("it has happened");
-        assert_eq!((error.state.0, error.message.as_str()), ("40P01", "deadlock detected"), "{engine}");
+        assert_eq!((error.state.as_str(), error.message.as_str()), ("40P01", "deadlock detected"), "{engine}");
         let line = |waiter: i32, row: u32, blocker: i32| {
             format!(
                 "Process {waiter} waits for exclusive lock on row (id)=({row}) of table \"t\"; blocked by process {blocker}."
@@ -425,7 +425,7 @@ fn a_commit_that_is_refused_within_a_block_says_what_to_do() {
         let (_, committed) = query(&mut second, "commit");
         let error = committed.expect_err("what was read has changed");
         assert_eq!(
-            (error.state.0, error.message.as_str()),
+            (error.state.as_str(), error.message.as_str()),
             ("40001", "could not serialize access due to read/write dependencies among transactions"),
             "{engine}"
         );
@@ -559,7 +559,7 @@ fn a_snapshot_that_is_older_than_a_table_is_told_so() {
                 run(first, definition);
                 let error = error(&mut reader, "select * from t");
                 assert_eq!(
-                    (error.state.0, error.message.as_str()),
+                    (error.state.as_str(), error.message.as_str()),
                     ("40001", "could not serialize access due to a change of a whole table"),
                     "{engine} at {level}: {definition}"
                 );

@@ -314,7 +314,7 @@ mod tests {
             (b"user\0me\0options\0-d\0\0", "42601"),
         ];
         for (message, code) in cases {
-            assert_eq!(start(Body::new(message), 0).unwrap_err().state.0, *code, "{message:?}");
+            assert_eq!(start(Body::new(message), 0).unwrap_err().state.as_str(), *code, "{message:?}");
         }
     }
 }

@@ -163,15 +163,15 @@ pub fn negotiate_version(out: &mut BytesMut, unknown_options: Vec<String>) {
 }
 
 fn info(severity: &str, error: &SqlError) -> ErrorInfo {
-    let mut info = ErrorInfo::new(severity.to_owned(), error.state.0.to_owned(), clean(&error.message));
+    let mut info = ErrorInfo::new(severity.to_owned(), error.state.as_str().to_owned(), clean(&error.message));
     info.severity_nonlocalized = Some(severity.to_owned());
     info.detail = error.detail.as_deref().map(clean);
     info.hint = error.hint.as_deref().map(clean);
     info.where_context = error.context.as_deref().map(clean);
     info.position = error.position.map(|position| position.to_string());
     if let Some(subject) = &error.subject {
-        info.schema = Some(clean(&subject.schema));
-        info.table = Some(clean(&subject.table));
+        info.schema = Some(clean(&subject.schema)).filter(|schema| !schema.is_empty());
+        info.table = Some(clean(&subject.table)).filter(|table| !table.is_empty());
         info.column = subject.column.as_deref().map(clean);
         info.constraint = subject.constraint.as_deref().map(clean);
     }

@@ -67,7 +67,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Makes the binder bind a statement of a procedure, to which `call_depth` nested calls have led.
-    pub(crate) fn within(mut self, variables: &'a Variables<'a>, call_depth: usize) -> Self {
+    pub(crate) fn within(mut self, variables: &'a Variables, call_depth: usize) -> Self {
         self.parameters.variables = Some(variables);
         self.parameters.call_depth = call_depth + 1;
         self

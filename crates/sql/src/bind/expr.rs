@@ -54,7 +54,7 @@ impl Binder<'_> {
         match expr {
             A::Identifier(ident) => self.column(None, ident, scope).or_else(|error| {
                 if error.state == state::UNDEFINED_COLUMN
-                    && let Some(variable) = self.parameters.variables.and_then(|known| known.find(None, &fold(ident)))
+                    && let Some(variable) = self.parameters.variable(None, &fold(ident))?
                 {
                     return Ok(variable);
                 }
@@ -151,7 +151,7 @@ impl Binder<'_> {
             _ => return Err(unsupported("a name of this many parts")),
         };
         if !self.knows_relation(&name, scope) {
-            if let Some(variable) = self.parameters.variables.and_then(|known| known.find(Some(&name), &fold(column))) {
+            if let Some(variable) = self.parameters.variable(Some(&name), &fold(column))? {
                 return Ok(variable);
             }
             return Err(self.locate(self.missing_relation(&name, scope), relation.span));

@@ -37,7 +37,8 @@
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
 //! | `ddl` | expressions of DEFAULT, CHECK and ALTER TABLE |
-//! | `procedure`, `variables` | procedures and CALL; the variables of a body |
+//! | `procedure` | procedures and CALL |
+//! | `body`, `variables` | the statements of bodies, and the variables that they name |
 //! | `catalog` | casts and operators with which tools query the system catalogs |
 //! | `view` | views |
 //! | `explain`, `explain_output` | descriptions of plans; as lines and as JSON |
@@ -45,6 +46,7 @@
 mod aggregate;
 mod array;
 mod binder;
+pub(crate) mod body;
 mod bounds;
 mod calls;
 mod catalog;
@@ -90,7 +92,7 @@ mod surroundings;
 mod table_function;
 mod typed;
 mod types;
-mod variables;
+pub(crate) mod variables;
 mod view;
 mod window;
 mod windows;

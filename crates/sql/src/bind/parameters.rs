@@ -1,5 +1,6 @@
 //! The values from outside the statement that expressions may name: parameters, and the variables of a procedure.
 
+use super::typed::Typed;
 use super::variables::Variables;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
@@ -13,7 +14,7 @@ pub(super) struct Parameters<'a> {
     /// The types of the parameters. `None` for a parameter whose type is not declared and follows from no place yet.
     pub(super) types: Vec<Option<Type>>,
     /// The variables of the procedure to which the statement belongs; `None` outside procedures.
-    pub(super) variables: Option<&'a Variables<'a>>,
+    pub(super) variables: Option<&'a Variables>,
     /// The number of nested calls around the statement.
     pub(super) call_depth: usize,
 }
@@ -39,6 +40,11 @@ impl Parameters<'_> {
             self.types.resize(number, None);
         }
         Ok((number - 1, self.types[number - 1]))
+    }
+
+    /// Returns the variable of this name, or `None` if there is none. `relation` is the name before the point.
+    pub(super) fn variable(&self, relation: Option<&str>, name: &str) -> Result<Option<Typed>, SqlError> {
+        self.variables.map_or(Ok(None), |variables| variables.find(relation, name))
     }
 
     /// Returns the type of a parameter, which becomes `wanted` if it is still open.

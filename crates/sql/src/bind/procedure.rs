@@ -1,29 +1,23 @@
-//! Procedures: binds their arguments, their bodies and CALL.
-//!
-//! A name in a body means a column of the statement's table if there is one, else a variable. `procedure.name` always
-//! means the variable.
+//! Procedures: binds their arguments and CALL, and keeps their bound bodies.
 
 use super::binder::{Binder, span_of};
+use super::body::compile;
 use super::ddl::define_default;
 use super::scope::Scope;
 use super::typed::Typed;
-use super::variables::Variables;
 use crate::catalog::View;
 use crate::catalog::procedure::{Argument, Procedure};
-use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::opaque::Opaque;
+use crate::parse::body::BodySyntax;
 use crate::parse::names::{fold, object_name, procedure_name};
-use crate::parse::procedure::{
-    ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as SyntaxKind, StepSyntax,
-};
-use crate::plan::{Body, Call, Plan, Step, StepKind, Target};
+use crate::parse::procedure::{ArgumentMode, ArgumentSyntax};
+use crate::plan::{Body, Call, Plan};
 use crate::types::{type_name, without_modifier};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
-use hotrow_txn::number_of;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 use std::collections::BTreeSet;
 
@@ -108,6 +102,7 @@ fn body(procedure: &Procedure, view: View<'_>, depth: usize) -> Result<Arc<Body>
     if let Some(body) = known.filter(|body| body.used.is_current(view)) {
         return Ok(body);
     }
+    check_depth(depth + 1)?;
     let body = Arc::new(compile(procedure, view, false, depth)?);
     if view.changes.is_empty() {
         procedure.keep(body.clone().into());
@@ -121,180 +116,6 @@ pub(crate) fn compile_new(procedure: &Procedure, view: View<'_>) -> Result<(), S
     Ok(())
 }
 
-/// Binds a procedure's body. `depth` is the number of calls around this one. `located` says that the client has just
-/// sent the body's text, so that errors give positions in it.
-fn compile(procedure: &Procedure, view: View<'_>, located: bool, depth: usize) -> Result<Body, SqlError> {
-    check_depth(depth + 1)?;
-    let view = View { styles: procedure.styles, ..view };
-    with_room(|| compile_in_place(procedure, view, located, depth))
-}
-
-fn compile_in_place(procedure: &Procedure, view: View<'_>, located: bool, depth: usize) -> Result<Body, SqlError> {
-    let arguments = procedure.arguments.len();
-    let mut variables = Variables {
-        procedure: &procedure.name,
-        names: procedure.arguments.iter().map(|argument| argument.name.as_deref()).collect(),
-        types: procedure.arguments.iter().map(|argument| argument.ty).collect(),
-        arguments,
-    };
-    // An argument may have the name `found`, too.
-    let found = variables.slot("found").map_or(Some("found"), |_| None);
-    variables.names.push(found);
-    variables.types.push(Type::Bool);
-    let explain = |error: SqlError, line: usize| {
-        let position = error.position.filter(|_| located);
-        SqlError { position, ..error.within(&procedure.name, line) }
-    };
-    let mut types = Vec::with_capacity(procedure.syntax.declarations.len());
-    for declaration in &procedure.syntax.declarations {
-        let declared =
-            view.data_type(&declaration.ty).and_then(|ty| variables.declare(&declaration.name, ty).map(|()| ty));
-        types.push(declared.map_err(|error| explain(error, declaration.line))?);
-    }
-    let body = Body { slots: variables.names.len(), depth: 1, ..Body::default() };
-    let mut compiler = Compiler { procedure, variables: &variables, view, located, depth, body };
-    let mut steps = Vec::new();
-    for (at, (declaration, ty)) in procedure.syntax.declarations.iter().zip(types).enumerate() {
-        let Some(value) = &declaration.value else { continue };
-        let expr = compiler.value(value, &declaration.name, ty).map_err(|error| explain(error, declaration.line))?;
-        steps.push(Step { line: declaration.line, kind: StepKind::Assign(arguments + 1 + at, expr) });
-    }
-    steps.extend(compiler.steps(&procedure.syntax.steps)?);
-    Ok(Body { steps, ..compiler.body })
-}
-
-/// The state of binding a body.
-struct Compiler<'c> {
-    procedure: &'c Procedure,
-    variables: &'c Variables<'c>,
-    view: View<'c>,
-    located: bool,
-    depth: usize,
-    /// The body so far, with the definitions that it uses.
-    body: Body,
-}
-
-impl<'c> Compiler<'c> {
-    fn binder<'b>(&self, text: &'b Fragment) -> Binder<'b>
-    where
-        'c: 'b,
-    {
-        let types = self.variables.types.iter().copied().map(Some).collect();
-        let shown = if self.located { text.text.as_str() } else { "" };
-        Binder::new(shown, text.offset, self.view, types).within(self.variables, self.depth)
-    }
-
-    /// Adds the definitions that a statement's binder has looked up.
-    fn used(&mut self, binder: Binder<'_>) {
-        self.body.used.add_all(&binder.used());
-    }
-
-    fn steps(&mut self, list: &[StepSyntax]) -> Result<Vec<Step>, SqlError> {
-        let mut steps = Vec::with_capacity(list.len());
-        for syntax in list {
-            let kind = match &syntax.kind {
-                SyntaxKind::If { arms, otherwise } => {
-                    let mut bound = Vec::with_capacity(arms.len());
-                    for (condition, steps) in arms {
-                        let condition = self.condition(condition).map_err(|error| self.explain(error, syntax.line))?;
-                        bound.push((condition, self.steps(steps)?));
-                    }
-                    Ok(StepKind::If(bound, self.steps(otherwise)?))
-                }
-                SyntaxKind::Return => Ok(StepKind::Return),
-                SyntaxKind::Assign { target, value } => self.assignment(target, value),
-                SyntaxKind::Run { statement, text, into } => self.statement(statement, text, into),
-            };
-            let kind = kind.map_err(|error| self.explain(error, syntax.line))?;
-            steps.push(Step { line: syntax.line, kind });
-        }
-        Ok(steps)
-    }
-
-    fn explain(&self, error: SqlError, line: usize) -> SqlError {
-        let position = error.position.filter(|_| self.located);
-        SqlError { position, ..error.within(&self.procedure.name, line) }
-    }
-
-    fn condition(&mut self, condition: &Expression) -> Result<Expr, SqlError> {
-        let mut binder = self.binder(&condition.text);
-        let typed = binder.plain(&condition.expr, &Scope::default(), "IF")?;
-        binder.condition(typed, "IF")
-    }
-
-    fn assignment(&mut self, target: &str, value: &Expression) -> Result<StepKind, SqlError> {
-        let slot = self.slot(target)?;
-        Ok(StepKind::Assign(slot, self.value(value, target, self.variables.types[slot])?))
-    }
-
-    /// Binds an expression as the value of a variable.
-    fn value(&self, value: &Expression, variable: &str, ty: Type) -> Result<Expr, SqlError> {
-        let mut binder = self.binder(&value.text);
-        let typed = binder.plain(&value.expr, &Scope::default(), "an assignment")?;
-        if let Some(from) = typed.ty {
-            check_assignable(variable, from, ty)?;
-        }
-        binder.coerce(typed, ty, Strictness::Assignment)
-    }
-
-    fn slot(&self, name: &str) -> Result<usize, SqlError> {
-        self.variables.slot(name).ok_or_else(|| {
-            SqlError::new(state::SYNTAX_ERROR, format!("\"{name}\" is not a known variable"))
-                .hint("Say DECLARE and its type where the body begins.")
-        })
-    }
-
-    fn statement(
-        &mut self,
-        statement: &Syntax<ast::Statement>,
-        text: &Fragment,
-        into: &[String],
-    ) -> Result<StepKind, SqlError> {
-        let mut binder = self.binder(text);
-        if let ast::Statement::Call(function) = &**statement {
-            if !into.is_empty() {
-                return Err(SqlError::new(state::SYNTAX_ERROR, "CALL has no INTO")
-                    .hint("Give variables for the arguments that come out."));
-            }
-            let (call, slots) = binder.procedure_call(function)?;
-            let mut targets = Vec::new();
-            for ((at, argument), slot) in call.outputs().zip(slots) {
-                let Some(slot) = slot else {
-                    let shown = argument.name.clone().unwrap_or_else(|| format!("${}", at + 1));
-                    let message = format!(
-                        "procedure parameter \"{shown}\" is an output parameter but corresponding argument is not writable"
-                    );
-                    return Err(SqlError::new(state::SYNTAX_ERROR, message).hint("Give a variable."));
-                };
-                targets.push(self.target(slot, argument.ty)?);
-            }
-            self.body.depth = self.body.depth.max(call.body.depth + 1);
-            self.used(binder);
-            return Ok(StepKind::Call(call, targets));
-        }
-        let (plan, columns) = binder.plan(statement.clone())?;
-        let columns = columns.unwrap_or_default();
-        if !into.is_empty() && columns.len() != into.len() {
-            let (variables, columns) = (number_of(into.len(), "variable"), number_of(columns.len(), "column"));
-            let message = format!("INTO has {variables} for {columns}");
-            return Err(SqlError::new(state::SYNTAX_ERROR, message));
-        }
-        let mut targets = Vec::with_capacity(into.len());
-        for (name, column) in into.iter().zip(&columns) {
-            targets.push(self.target(self.slot(name)?, column.ty)?);
-        }
-        self.used(binder);
-        Ok(StepKind::Run(plan, targets))
-    }
-
-    /// Returns the assignment of a column of type `from` to the variable in this slot.
-    fn target(&self, slot: usize, from: Type) -> Result<Target, SqlError> {
-        let to = self.variables.types[slot];
-        check_assignable(self.variables.names[slot].unwrap_or_default(), from, to)?;
-        Ok(Target { slot, from, to })
-    }
-}
-
 fn check_depth(depth: usize) -> Result<(), SqlError> {
     if depth <= MAX_CALL_DEPTH {
         return Ok(());
@@ -303,28 +124,30 @@ fn check_depth(depth: usize) -> Result<(), SqlError> {
         .hint(format!("Procedures may call each other {MAX_CALL_DEPTH} deep.")))
 }
 
-fn check_assignable(variable: &str, from: Type, to: Type) -> Result<(), SqlError> {
-    if can_cast(from, to, Strictness::Assignment) {
-        return Ok(());
-    }
-    let (from, to) = (type_name(Some(from)), type_name(Some(to)));
-    let message = format!("variable \"{variable}\" is of type {to} but expression is of type {from}");
-    Err(SqlError::new(state::DATATYPE_MISMATCH, message).hint("You will need to rewrite or cast the expression."))
-}
-
 impl Binder<'_> {
     /// Binds a CALL that is a statement of its own, and returns the columns of its result.
     pub(super) fn call_statement(
         &mut self,
         function: &ast::Function,
     ) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
-        let (call, _) = self.procedure_call(function)?;
+        let (plan, columns, _) = self.call_with_slots(function)?;
+        Ok((plan, columns))
+    }
+
+    /// Binds a CALL, as [`call_statement`](Self::call_statement) does. Returns with it the slots of the variables that
+    /// are given for the arguments that come out.
+    #[allow(clippy::type_complexity, reason = "the parts are used at once")]
+    pub(super) fn call_with_slots(
+        &mut self,
+        function: &ast::Function,
+    ) -> Result<(Plan, Option<Vec<OutputColumn>>, Vec<Option<usize>>), SqlError> {
+        let (call, slots) = self.procedure_call(function)?;
         let mut columns = Vec::new();
         for (at, argument) in call.outputs() {
             let name = argument.name.clone().unwrap_or_else(|| format!("column{}", at + 1));
             columns.push(OutputColumn::new(name, argument.ty));
         }
-        Ok((Plan::Call(call), (!columns.is_empty()).then_some(columns)))
+        Ok((Plan::Call(call), (!columns.is_empty()).then_some(columns), slots))
     }
 
     /// Binds a call. Returns with it, for each OUT and INOUT argument, the slot of the variable that is given for it,

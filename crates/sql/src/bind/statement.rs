@@ -15,15 +15,25 @@ impl Binder<'_> {
     /// Binds and plans a statement. `sql` and the range of the statement's `tokens` are stored with the plan, so that
     /// it can be made again.
     pub(crate) fn statement(
-        mut self,
+        self,
         sql: Arc<str>,
         tokens: Range<usize>,
         statement: Syntax<ast::Statement>,
     ) -> Result<Statement, SqlError> {
+        self.sealed(sql, tokens, |binder| binder.plan(statement))
+    }
+
+    /// Makes a statement of the plan that `bind` returns, with the columns of its result.
+    pub(super) fn sealed(
+        mut self,
+        sql: Arc<str>,
+        tokens: Range<usize>,
+        bind: impl FnOnce(&mut Self) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError>,
+    ) -> Result<Statement, SqlError> {
         // The version is read before the definitions are: a change in between makes the plan stale, not wrong.
         let version = AtomicU64::new(self.view.catalog.version());
         let declared = self.parameters.types.clone();
-        let (plan, columns) = self.plan(statement)?;
+        let (plan, columns) = bind(&mut self)?;
         let params = self.parameters.settled()?;
         let (used, expected) = self.depends.into_parts();
         let private = used.is_changed(self.view.changes);

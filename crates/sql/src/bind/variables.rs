@@ -1,29 +1,155 @@
-//! The arguments and variables of a procedure, which names in its body may mean.
+//! The arguments and variables that the statements of a body may name.
+//!
+//! A variable has a *slot*, its position in the body's frame. A variable that has a row has a slot for each field.
 
 use super::typed::Typed;
-use crate::expr::Expr;
-use crate::{SqlError, state};
+use crate::error::unsupported;
+use crate::expr::{Expr, Strictness, can_cast};
+use crate::parse::body::{TargetSyntax, VariableSyntax};
+use crate::plan::{Slots, Target};
+use crate::types::type_name;
+use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
+use hotrow_sync::Arc;
+use hotrow_txn::number_of;
 
-/// The arguments and variables that a procedure's body may name, by their positions in its frame.
+/// The arguments and variables that a name may mean, the outermost first. An inner one hides an outer one of its name.
 #[derive(Debug)]
-pub(crate) struct Variables<'v> {
-    pub(super) procedure: &'v str,
-    pub(super) names: Vec<Option<&'v str>>,
-    pub(super) types: Vec<Type>,
-    /// The number of arguments, which are the first in the frame. The body may also name them by number, as `$1`.
-    pub(super) arguments: usize,
+pub(crate) struct Variables {
+    /// The name of the procedure, by which its body may qualify the names.
+    procedure: String,
+    known: Vec<Known>,
+    /// The types of the slots.
+    types: Vec<Type>,
+    /// The number of arguments, which have the first slots. The body may also name them by number, as `$1`.
+    arguments: usize,
+    /// How often a record has got other fields.
+    shapes: u64,
+    /// Whether the fields of a record may change while the body runs.
+    is_dynamic: bool,
 }
 
-impl<'v> Variables<'v> {
-    /// Returns the variable of this name, or `None` if there is none. If `procedure` is given, it must be the
-    /// procedure's name.
-    pub(super) fn find(&self, procedure: Option<&str>, name: &str) -> Option<Typed> {
-        if procedure.is_some_and(|procedure| procedure != self.procedure) {
-            return None;
+#[derive(Debug)]
+struct Known {
+    name: Option<String>,
+    holder: Holder,
+    constant: bool,
+    not_null: bool,
+}
+
+/// The contents of a variable: a value or a row.
+#[derive(Debug)]
+enum Holder {
+    /// A value, in this slot.
+    Value(usize),
+    /// A row, with the names and slots of its fields.
+    Row(Vec<(String, usize)>),
+    /// A row of any query, with the names and slots of the fields of its last one. Empty before the first.
+    Record(Vec<(String, usize)>),
+}
+
+/// A place in a body, up to which variables are forgotten when a block ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockStart {
+    known: usize,
+    types: usize,
+    shapes: u64,
+}
+
+impl Variables {
+    /// Makes the variables of a body before its declarations: the arguments, and `found`. If `is_dynamic` is set,
+    /// statements are bound as the body comes to them, so a record's fields may change.
+    pub(crate) fn new<'n>(
+        procedure: &str,
+        arguments: impl IntoIterator<Item = (Option<&'n str>, Type)>,
+        is_dynamic: bool,
+    ) -> Self {
+        let mut variables = Self {
+            procedure: procedure.to_owned(),
+            known: Vec::new(),
+            types: Vec::new(),
+            arguments: 0,
+            shapes: 0,
+            is_dynamic,
+        };
+        for (name, ty) in arguments {
+            variables.push(name.map(str::to_owned), ty);
         }
-        let slot = self.slot(name)?;
-        Some(Typed::new(Expr::Param(slot), self.types[slot]))
+        variables.arguments = variables.types.len();
+        // An argument may have the name `found`, too.
+        let found = variables.known("found").is_none().then(|| "found".to_owned());
+        variables.push(found, Type::Bool);
+        variables
+    }
+
+    fn push(&mut self, name: Option<String>, ty: Type) {
+        let holder = Holder::Value(self.types.len());
+        self.types.push(ty);
+        self.known.push(Known { name, holder, constant: false, not_null: false });
+    }
+
+    /// Returns the types of all slots.
+    pub(crate) fn types(&self) -> &[Type] {
+        &self.types
+    }
+
+    /// Returns the slot of `found`.
+    pub(crate) fn found(&self) -> usize {
+        self.arguments
+    }
+
+    /// Returns a number that changes when names mean other slots. Only numbers at one place of a body can be compared.
+    pub(crate) fn stamp(&self) -> (usize, u64) {
+        (self.types.len(), self.shapes)
+    }
+
+    /// Begins a block, whose variables hide those around it.
+    pub(crate) fn enter(&self) -> BlockStart {
+        BlockStart { known: self.known.len(), types: self.types.len(), shapes: self.shapes }
+    }
+
+    /// Forgets the variables of a block that ends. In a dynamic body, their slots are free again, unless a record from
+    /// around the block has got slots meanwhile.
+    pub(crate) fn leave(&mut self, start: BlockStart) {
+        self.known.truncate(start.known);
+        if self.is_dynamic && self.shapes == start.shapes {
+            self.types.truncate(start.types);
+        }
+    }
+
+    fn known(&self, name: &str) -> Option<&Known> {
+        self.known.iter().rfind(|known| known.name.as_deref() == Some(name))
+    }
+
+    /// Returns the variable of this name, or `None` if there is none. `relation` is the name before the point, if there
+    /// is one: that of the procedure, or of a variable that has a row.
+    ///
+    /// # Errors
+    /// 55000 for a record that has no row yet, and 42703 for a row without such a field.
+    pub(super) fn find(&self, relation: Option<&str>, name: &str) -> Result<Option<Typed>, SqlError> {
+        let slot = match relation {
+            Some(relation) => match self.known(relation).map(|known| &known.holder) {
+                Some(Holder::Record(fields)) if fields.is_empty() => {
+                    let message = format!("record \"{relation}\" is not assigned yet");
+                    let detail = "The tuple structure of a not-yet-assigned record is indeterminate.";
+                    return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).detail(detail));
+                }
+                Some(Holder::Row(fields) | Holder::Record(fields)) => {
+                    Some(field(fields, name).ok_or_else(|| no_field(relation, name))?)
+                }
+                _ if relation == self.procedure => self.slot(name),
+                _ => None,
+            },
+            None => self.slot(name),
+        };
+        Ok(slot.map(|slot| Typed::new(Expr::Param(slot), self.types[slot])))
+    }
+
+    fn slot(&self, name: &str) -> Option<usize> {
+        match self.known(name)?.holder {
+            Holder::Value(slot) => Some(slot),
+            Holder::Row(_) | Holder::Record(_) => None,
+        }
     }
 
     /// Whether the procedure has an argument `$number`.
@@ -31,17 +157,158 @@ impl<'v> Variables<'v> {
         number <= self.arguments
     }
 
-    pub(super) fn slot(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|known| *known == Some(name))
+    /// Declares a variable of the present block, which has a value of this type.
+    pub(super) fn declare_value(&mut self, variable: &VariableSyntax, ty: Type) -> Slots {
+        let holder = Holder::Value(self.types.len());
+        let first = self.declare(variable, holder);
+        self.types.push(ty);
+        slots(variable, first, 1)
     }
 
-    pub(super) fn declare(&mut self, name: &'v str, ty: Type) -> Result<(), SqlError> {
-        if self.slot(name).is_some() {
-            let message = format!("duplicate declaration of \"{name}\"");
-            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+    /// Declares a variable of the present block, which has a row of these fields.
+    pub(super) fn declare_row(&mut self, variable: &VariableSyntax, fields: Vec<(String, Type)>) -> Slots {
+        let named = fields.iter().zip(self.types.len()..).map(|((name, _), slot)| (name.clone(), slot)).collect();
+        let first = self.declare(variable, Holder::Row(named));
+        self.types.extend(fields.iter().map(|(_, ty)| *ty));
+        slots(variable, first, fields.len())
+    }
+
+    /// Declares a variable of the present block, which has rows of any queries.
+    pub(super) fn declare_record(&mut self, variable: &VariableSyntax) -> Slots {
+        let first = self.declare(variable, Holder::Record(Vec::new()));
+        slots(variable, first, 0)
+    }
+
+    /// Adds a variable. Returns the first free slot.
+    fn declare(&mut self, variable: &VariableSyntax, holder: Holder) -> usize {
+        let (name, constant, not_null) = (Some(variable.name.clone()), variable.constant, variable.not_null);
+        self.known.push(Known { name, holder, constant, not_null });
+        self.types.len()
+    }
+
+    /// Returns the type of the value of a variable or field.
+    pub(super) fn type_of(&self, target: &TargetSyntax) -> Result<Type, SqlError> {
+        Ok(self.types[self.target_slot(target)?.0])
+    }
+
+    /// Returns the assignment of a value of type `from`.
+    pub(super) fn target(&self, target: &TargetSyntax, from: Type) -> Result<Target, SqlError> {
+        let (slot, known) = self.target_slot(target)?;
+        let to = self.types[slot];
+        let name = known.name.as_deref().unwrap_or_default();
+        if known.constant {
+            let message = format!("variable \"{name}\" is declared CONSTANT");
+            return Err(SqlError::new(state::ERROR_IN_ASSIGNMENT, message));
         }
-        self.names.push(Some(name));
-        self.types.push(ty);
+        check_assignable(target.field.as_deref().unwrap_or(name), from, to)?;
+        Ok(Target { slot, from, to, not_null: known.not_null.then(|| name.into()) })
+    }
+
+    /// Returns the assignment of a value of type `from` to the variable in this slot.
+    pub(super) fn target_at(&self, slot: usize, from: Type) -> Result<Target, SqlError> {
+        let is_it = |known: &&Known| matches!(known.holder, Holder::Value(at) if at == slot);
+        let name = self.known.iter().find(is_it).and_then(|known| known.name.clone());
+        self.target(&TargetSyntax { name: name.unwrap_or_default(), field: None }, from)
+    }
+
+    fn target_slot(&self, target: &TargetSyntax) -> Result<(usize, &Known), SqlError> {
+        let known = self.known(&target.name).or_else(|| {
+            // `procedure.name`
+            let field = target.field.as_deref().filter(|_| target.name == self.procedure)?;
+            self.known(field)
+        });
+        let Some(known) = known else { return Err(unknown_variable(&target.name)) };
+        let slot = match (&known.holder, &target.field) {
+            (Holder::Value(slot), _) => *slot,
+            (Holder::Row(fields) | Holder::Record(fields), Some(name)) => {
+                field(fields, name).ok_or_else(|| no_field(&target.name, name))?
+            }
+            (Holder::Row(_) | Holder::Record(_), None) => {
+                return Err(unsupported("an assignment of a value to a whole row"));
+            }
+        };
+        Ok((slot, known))
+    }
+
+    /// Returns the assignments of a row's columns to the variables after INTO. A record gets the columns as its fields.
+    pub(super) fn targets(&mut self, into: &[TargetSyntax], columns: &[OutputColumn]) -> Result<Vec<Target>, SqlError> {
+        if let [TargetSyntax { name, field: None }] = into
+            && let Some(at) = self.known.iter().rposition(|known| known.name.as_ref() == Some(name))
+        {
+            if let Holder::Record(fields) = &self.known[at].holder {
+                let types = fields.iter().map(|(name, slot)| (name.as_str(), self.types[*slot]));
+                if !types.eq(columns.iter().map(|column| (column.name.as_str(), column.ty))) {
+                    self.shape(at, columns)?;
+                }
+            }
+            if let Holder::Row(fields) | Holder::Record(fields) = &self.known[at].holder {
+                check_count(fields.len(), columns.len())?;
+                return fields
+                    .iter()
+                    .zip(columns)
+                    .map(|((name, slot), column)| {
+                        let (from, to) = (column.ty, self.types[*slot]);
+                        check_assignable(name, from, to)?;
+                        Ok(Target { slot: *slot, from, to, not_null: None })
+                    })
+                    .collect();
+            }
+        }
+        check_count(into.len(), columns.len())?;
+        into.iter().zip(columns).map(|(target, column)| self.target(target, column.ty)).collect()
+    }
+
+    /// Gives a record the fields of a row.
+    fn shape(&mut self, at: usize, columns: &[OutputColumn]) -> Result<(), SqlError> {
+        let first = self.types.len();
+        if let Holder::Record(fields) = &mut self.known[at].holder {
+            if !self.is_dynamic && !fields.is_empty() {
+                return Err(unsupported("a record with rows of different queries in a procedure"));
+            }
+            *fields = columns.iter().map(|column| column.name.clone()).zip(first..).collect();
+        }
+        self.types.extend(columns.iter().map(|column| column.ty));
+        self.shapes += 1;
         Ok(())
     }
+}
+
+fn slots(variable: &VariableSyntax, first: usize, width: usize) -> Slots {
+    Slots { first, width, not_null: variable.not_null.then(|| Arc::from(variable.name.as_str())) }
+}
+
+fn field(fields: &[(String, usize)], name: &str) -> Option<usize> {
+    fields.iter().find(|(field, _)| field == name).map(|(_, slot)| *slot)
+}
+
+fn no_field(record: &str, name: &str) -> SqlError {
+    SqlError::new(state::UNDEFINED_COLUMN, format!("record \"{record}\" has no field \"{name}\""))
+}
+
+fn unknown_variable(name: &str) -> SqlError {
+    SqlError::new(state::SYNTAX_ERROR, format!("\"{name}\" is not a known variable"))
+        .hint("Say DECLARE and its type where the body begins.")
+}
+
+fn check_count(variables: usize, columns: usize) -> Result<(), SqlError> {
+    if variables == columns {
+        return Ok(());
+    }
+    let (variables, columns) = (number_of(variables, "variable"), number_of(columns, "column"));
+    Err(SqlError::new(state::SYNTAX_ERROR, format!("INTO has {variables} for {columns}")))
+}
+
+/// Returns the strictness with which a value of type `from` becomes the value of a variable of type `to`. A text is
+/// read as a value of any type.
+pub(super) fn strictness(from: Type, to: Type) -> Strictness {
+    if from.is_text() && !to.is_text() { Strictness::Explicit } else { Strictness::Assignment }
+}
+
+pub(super) fn check_assignable(variable: &str, from: Type, to: Type) -> Result<(), SqlError> {
+    if can_cast(from, to, strictness(from, to)) {
+        return Ok(());
+    }
+    let (from, to) = (type_name(Some(from)), type_name(Some(to)));
+    let message = format!("variable \"{variable}\" is of type {to} but expression is of type {from}");
+    Err(SqlError::new(state::DATATYPE_MISMATCH, message).hint("You will need to rewrite or cast the expression."))
 }

@@ -2,10 +2,11 @@
 
 use crate::catalog::DefaultValue;
 use crate::opaque::Opaque;
-use crate::parse::procedure::{ArgumentMode, BodySyntax, CreateProcedure};
+use crate::parse::body::BodySyntax;
+use crate::parse::procedure::{ArgumentMode, CreateProcedure};
 use crate::types::Styles;
 use hotrow_storage::Type;
-use hotrow_sync::RwLock;
+use hotrow_sync::{Arc, RwLock};
 
 /// An argument of a procedure.
 #[derive(Clone, Debug)]
@@ -28,7 +29,7 @@ pub struct Procedure {
     /// The arguments, in order.
     pub arguments: Vec<Argument>,
     /// The body as it was written.
-    pub syntax: BodySyntax,
+    pub syntax: Arc<BodySyntax>,
     /// The CREATE PROCEDURE statement as it was written.
     pub text: String,
     /// The styles in which the literals of the body are read: those of the session that made the procedure.

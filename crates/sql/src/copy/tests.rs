@@ -61,7 +61,7 @@ fn check(options: &CopyOptions, data: &str, expected: &[&str]) {
 fn check_error(options: &CopyOptions, data: &[u8], state: &str, message: &str, context: &str) {
     for piece in [1, 5, data.len()] {
         let error = read(options, 2, data, piece).expect_err("wrong data");
-        let found = (error.state.0, error.message.as_str(), error.context.as_deref().unwrap_or_default());
+        let found = (error.state.as_str(), error.message.as_str(), error.context.as_deref().unwrap_or_default());
         assert_eq!(found, (state, message, context), "{:?}", String::from_utf8_lossy(data));
     }
 }
@@ -159,7 +159,7 @@ fn wrong_binary_data_is_refused() {
     for (data, message) in cases {
         for piece in [1, data.len()] {
             let error = read(&options, 2, data, piece).expect_err("wrong data");
-            assert_eq!((error.state.0, error.message.as_str()), ("22P04", *message), "{data:?}");
+            assert_eq!((error.state.as_str(), error.message.as_str()), ("22P04", *message), "{data:?}");
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::types::enumeration;
 use crate::{SqlError, state};
 use hotrow_storage::{EnumDefinition, Enumeration, Type};
 use hotrow_sync::Arc;
+use sqlparser::ast;
 use std::fmt::Display;
 
 /// How the description of a procedure begins.
@@ -346,9 +347,9 @@ impl Ddl<'_> {
             }
         }
         for procedure in self.context.view().procedures() {
-            let is_declared = |ty| self.view().data_type(ty).is_ok_and(|ty| is_it(&ty));
-            let is_named = self.mentions(made, &procedure.text)?
-                || procedure.syntax.declarations.iter().any(|declared| is_declared(&declared.ty));
+            let is_declared = |ty: &ast::DataType| self.view().data_type(ty).is_ok_and(|ty| is_it(&ty));
+            let is_named =
+                self.mentions(made, &procedure.text)? || procedure.syntax.declared_types().into_iter().any(is_declared);
             if is_named || procedure.arguments.iter().any(|argument| is_it(&argument.ty)) {
                 users.others.push(format!("{PROCEDURE}{}", procedure.name));
             }

@@ -29,6 +29,7 @@
 //! | `view` | definitions of views |
 //! | `measured` | operators that count |
 //! | `procedure` | CALL |
+//! | `body` | the statements of bodies, of procedures and of DO |
 //! | `copy` | COPY |
 //! | this one | the tree of operators |
 //!
@@ -39,6 +40,7 @@
 pub(crate) mod accesses;
 mod aggregate;
 mod alter;
+pub(crate) mod body;
 mod comment;
 mod constraint;
 pub(crate) mod copy;

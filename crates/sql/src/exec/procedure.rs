@@ -1,16 +1,21 @@
-//! CALL: runs the statements of a procedure one after the other, over a frame of values.
+//! CALL: runs the body of a procedure over a frame of values.
 
+use super::body::{Frame, Machine, Rows, Wanted, check_not_null, check_strict, fill, run_body, too_many_rows};
 use super::{Exec, Fail, owned, width};
-use crate::expr::{Env, Expr, Input, Strictness, cast};
-use crate::plan::{Call, Plan, Step, StepKind, Target, read_only_violation};
-use crate::types::Styles;
-use crate::{SqlError, depth, state};
-use hotrow_storage::Value;
+use crate::client::Notice;
+use crate::context::SessionContext;
+use crate::expr::{Env, Input};
+use crate::plan::deferred::DeferredMark;
+use crate::plan::{Call, Plan, Planned, PlannedStatement, PlannedValue, Slots, Target, read_only_violation};
+use crate::{SqlError, depth};
+use hotrow_storage::{Type, Value};
+use hotrow_txn::Savepoint;
 use std::ops::ControlFlow;
 
-/// The state of a procedure that runs.
-struct Frame<'c> {
-    call: &'c Call,
+/// A procedure that runs.
+struct Running<'r, 'x> {
+    exec: &'r mut Exec<'x>,
+    call: &'r Call,
     /// The values of the arguments, of `found` and of the variables, in this order.
     values: Vec<Value<'static>>,
     /// Whether the transaction must not write.
@@ -27,114 +32,149 @@ impl Exec<'_> {
         }
         values.push(Value::Bool(false));
         values.resize(call.body.slots, Value::Null);
-        let mut frame = Frame { call, values, read_only };
-        let _ = self.steps(&call.body.steps, &mut frame)?;
-        Ok(call.outputs().map(|(at, _)| frame.values[at].borrowed().into_owned()).collect())
+        let mut running = Running { exec: self, call, values, read_only };
+        run_body(&mut running, &call.body.block)?;
+        Ok(call.outputs().map(|(at, _)| running.values[at].borrowed().into_owned()).collect())
     }
+}
 
-    /// Runs statements until one of them is RETURN.
-    fn steps(&mut self, steps: &[Step], frame: &mut Frame<'_>) -> Result<ControlFlow<()>, Fail> {
-        depth::check()?;
-        for step in steps {
-            let flow = match &step.kind {
-                StepKind::If(arms, otherwise) => {
-                    let chosen = self.arm(arms, frame).map_err(|fail| located(fail, frame, step))?;
-                    self.steps(chosen.unwrap_or(otherwise), frame)?
-                }
-                StepKind::Return => ControlFlow::Break(()),
-                _ => {
-                    self.step(step, frame).map_err(|fail| located(fail, frame, step))?;
-                    ControlFlow::Continue(())
-                }
-            };
-            if flow.is_break() {
-                return Ok(flow);
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// Returns the statements of the first arm whose condition is true.
-    fn arm<'a>(&mut self, arms: &'a [(Expr, Vec<Step>)], frame: &Frame<'_>) -> Result<Option<&'a [Step]>, Fail> {
-        for (condition, steps) in arms {
-            if self.within(frame).with_subqueries(|env| condition.is_true(env, &Input::NONE))? {
-                return Ok(Some(steps));
-            }
-        }
-        Ok(None)
-    }
-
-    fn step(&mut self, step: &Step, frame: &mut Frame<'_>) -> Result<(), Fail> {
-        self.env.check_cancelled()?;
-        match &step.kind {
-            StepKind::Run(plan, into) => self.run_in(plan, into, frame),
-            StepKind::Call(call, into) => {
-                let row = self.within(frame).call(call, frame.read_only)?;
-                assign(into, Some(row), frame, self.env.styles)
-            }
-            StepKind::Assign(slot, expr) => {
-                let mut exec = self.within(frame);
-                let value = exec.with_subqueries(|env| Ok(expr.eval(env, &Input::NONE)?.into_owned()))?;
-                frame.values[*slot] = value;
-                Ok(())
-            }
-            StepKind::If(..) | StepKind::Return => Ok(()),
-        }
-    }
-
+impl<'x> Running<'_, 'x> {
     /// Returns an executor whose parameters are the frame's values.
-    fn within<'f>(&'f mut self, frame: &'f Frame<'_>) -> Exec<'f> {
-        self.with_env(Env { params: &frame.values, ..self.env })
+    fn within(&mut self) -> Exec<'_> {
+        let env = Env { params: &self.values, ..self.exec.env };
+        self.exec.with_env(env)
     }
 
-    fn run_in(&mut self, plan: &Plan, into: &[Target], frame: &mut Frame<'_>) -> Result<(), Fail> {
-        if frame.read_only
-            && let Some(error) = read_only_violation(plan)
-        {
-            return Err(error.into());
-        }
+    /// Runs a plan. Returns the number of rows, and the first row if it is `wanted`.
+    fn run_plan(&mut self, statement: &PlannedStatement) -> Result<(u64, Option<Vec<Value<'static>>>), Fail> {
+        let PlannedStatement { plan, into, strict } = statement;
         let mut first = None;
         let queries = matches!(plan, Plan::Query(_));
-        let count = self.within(frame).rows(plan, frame.read_only, &mut |row| {
+        let (read_only, mut rows) = (self.read_only, 0);
+        let count = self.within().rows(plan, read_only, &mut |row| {
+            rows += 1;
             if first.is_none() && !into.is_empty() {
                 first = Some(owned(row, width(row)));
             }
-            // A query's other rows are of no use to INTO.
-            Ok(if queries && !into.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            // The other rows of a query are of no use to INTO, but a second one is an error for STRICT.
+            let is_over = queries && !into.is_empty() && (!strict || rows > 1);
+            Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
-        if !queries && !into.is_empty() && count > 1 {
-            return Err(SqlError::new(state::TOO_MANY_ROWS, "query returned more than one row").into());
+        if *strict {
+            check_strict(count)?;
         }
-        frame.values[found_slot(frame.call)] = Value::Bool(count > 0);
-        assign(into, first, frame, self.env.styles)
+        if !queries && !into.is_empty() && count > 1 {
+            return Err(too_many_rows().into());
+        }
+        Ok((count, first))
+    }
+
+    fn check_read_only(&self, plan: &Plan) -> Result<(), SqlError> {
+        let violation = if self.read_only { read_only_violation(plan) } else { None };
+        violation.map_or(Ok(()), Err)
     }
 }
 
-/// Returns the index of `found` among the values of a frame.
-fn found_slot(call: &Call) -> usize {
-    call.procedure.arguments.len()
-}
+impl Machine for Running<'_, '_> {
+    type Form = Planned;
+    type Scope = ();
+    type Mark = (Savepoint, DeferredMark);
 
-/// Assigns the columns of a row to variables. Without a row, the variables become NULL.
-fn assign(
-    into: &[Target],
-    row: Option<Vec<Value<'static>>>,
-    frame: &mut Frame<'_>,
-    styles: Styles,
-) -> Result<(), Fail> {
-    let mut columns = row.unwrap_or_default().into_iter();
-    for target in into {
-        let value = columns.next().unwrap_or(Value::Null);
-        frame.values[target.slot] = cast(value, target.from, target.to, Strictness::Assignment, styles)?.into_owned();
+    fn check(&self) -> Result<(), SqlError> {
+        self.exec.env.check_cancelled()
     }
-    Ok(())
-}
 
-/// Adds the procedure's name and the line of the step to an error. A position in the text is left out: it would be one
-/// in the text of the procedure, which the client has not sent.
-fn located(fail: Fail, frame: &Frame<'_>, step: &Step) -> Fail {
-    match fail {
-        Fail::Sql(error) => Fail::Sql(error.within(&frame.call.procedure.name, step.line)),
-        abort @ Fail::Abort(_) => abort,
+    fn enter(&mut self) {}
+
+    fn leave(&mut self, (): ()) {}
+
+    fn declare(&mut self, variable: &Slots, value: Option<&PlannedValue>) -> Result<Slots, Fail> {
+        let first = match value {
+            Some(value) => self.evaluate(value, Wanted::Any)?.0,
+            None => Value::Null,
+        };
+        if value.is_some() {
+            check_not_null(&first, variable.not_null.as_deref())?;
+        }
+        self.values[variable.first..variable.first + variable.width].fill(Value::Null);
+        if variable.width > 0 {
+            self.values[variable.first] = first;
+        }
+        Ok(variable.clone())
+    }
+
+    fn evaluate(&mut self, value: &PlannedValue, _: Wanted<'_>) -> Result<(Value<'static>, Type), Fail> {
+        let result = self.within().with_subqueries(|env| Ok(value.expr.eval(env, &Input::NONE)?.into_owned()))?;
+        Ok((result, value.ty))
+    }
+
+    fn assign(&mut self, target: &Target, value: &PlannedValue) -> Result<(), Fail> {
+        let (value, _) = self.evaluate(value, Wanted::Any)?;
+        check_not_null(&value, target.not_null.as_deref())?;
+        self.values[target.slot] = value;
+        Ok(())
+    }
+
+    fn target(&mut self, target: &Target, _: Type) -> Result<Target, Fail> {
+        Ok(target.clone())
+    }
+
+    fn run(&mut self, statement: &PlannedStatement) -> Result<u64, Fail> {
+        let into = &statement.into;
+        if let Plan::Call(call) = &statement.plan {
+            let read_only = self.read_only;
+            let row = self.within().call(call, read_only)?;
+            fill(&mut self.frame(), into, Some(row))?;
+            return Ok(0);
+        }
+        self.check_read_only(&statement.plan)?;
+        let (count, first) = self.run_plan(statement)?;
+        let mut frame = self.frame();
+        frame.values[frame.found] = Value::Bool(count > 0);
+        fill(&mut frame, into, first)?;
+        Ok(count)
+    }
+
+    fn rows(&mut self, query: &PlannedStatement) -> Result<Rows, Fail> {
+        self.check_read_only(&query.plan)?;
+        let (mut rows, read_only, memory) = (Vec::new(), self.read_only, self.exec.env.memory);
+        self.within().rows(&query.plan, read_only, &mut |row| {
+            memory.check_push(&rows)?;
+            rows.push(owned(row, width(row)));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(Rows { rows, into: query.into.clone() })
+    }
+
+    fn frame(&mut self) -> Frame<'_> {
+        let found = self.call.procedure.arguments.len();
+        Frame { values: &mut self.values, found, styles: self.exec.env.styles }
+    }
+
+    fn mark(&mut self) -> Result<Self::Mark, Fail> {
+        Ok((self.exec.txn.savepoint(), self.exec.deferred.mark()))
+    }
+
+    fn release(&mut self, _: Self::Mark) {}
+
+    fn roll_back(&mut self, (savepoint, deferred): Self::Mark) -> Result<(), Fail> {
+        self.exec.txn.rollback_to(savepoint);
+        self.exec.deferred.rollback_to(&deferred);
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        if let Some(context) = self.exec.env.context.filter(|context| !SessionContext::is_rehearsing(context)) {
+            context.notices.borrow_mut().push(notice);
+        }
+    }
+
+    /// Adds the procedure's name and the line to an error. A position in the text is left out: it would be one in the
+    /// text of the procedure, which the client has not sent.
+    fn locate(&self, fail: Fail, line: usize, _: &str) -> Fail {
+        match fail {
+            Fail::Sql(error) => Fail::Sql(error.within(&self.call.procedure.name, line)),
+            abort @ Fail::Abort(_) => abort,
+        }
     }
 }

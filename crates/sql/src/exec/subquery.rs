@@ -63,7 +63,7 @@ struct Matching {
 
 impl Exec<'_> {
     /// Runs `work` with an environment in which expressions may have subqueries.
-    pub(super) fn with_subqueries<R>(&mut self, work: impl FnOnce(&Env<'_>) -> Result<R, SqlError>) -> Result<R, Fail> {
+    pub(crate) fn with_subqueries<R>(&mut self, work: impl FnOnce(&Env<'_>) -> Result<R, SqlError>) -> Result<R, Fail> {
         let (env, mut scratch) = (self.env, Vec::new());
         let (txn, deferred) = (&mut *self.txn, &mut *self.deferred);
         let exec = Exec { txn, env, engine: self.engine, deferred, scratch: &mut scratch };

@@ -43,6 +43,12 @@ impl<'a> Cursor<'a> {
         token.is_some_and(|token| matches!(token.kind, TokenKind::Symbol(symbol) if symbols.contains(&symbol)))
     }
 
+    /// Whether `wanted` is true for a token before the next one that is this keyword.
+    pub(super) fn precedes(&self, wanted: impl Fn(&Token, &str) -> bool, keyword: &str) -> bool {
+        let tokens = self.tokens.get(self.at..).unwrap_or_default();
+        tokens.iter().take_while(|token| !token.is(self.sql, keyword)).any(|token| wanted(token, self.sql))
+    }
+
     /// Whether the next token is the last one.
     pub(super) fn is_last(&self) -> bool {
         self.at + 1 == self.tokens.len()

@@ -167,7 +167,7 @@ impl Lexer<'_> {
                 TokenKind::Quoted
             }
             b'$' => self.dollar(start)?,
-            byte if byte.is_ascii_digit() || (byte == b'.' && self.peek(1).is_ascii_digit()) => {
+            byte if byte.is_ascii_digit() || (byte == b'.' && self.peek(1).is_ascii_digit() && !self.ends_range()) => {
                 self.number();
                 self.refuse_junk("numeric literal", start)?;
                 TokenKind::Number
@@ -264,6 +264,11 @@ impl Lexer<'_> {
         }
     }
 
+    /// Whether the next character is the second of the two points of a range.
+    fn ends_range(&self) -> bool {
+        self.at > 0 && self.bytes[self.at - 1] == b'.'
+    }
+
     fn number(&mut self) {
         let digits = |lexer: &mut Self| {
             while lexer.peek(0).is_ascii_digit() {
@@ -271,7 +276,8 @@ impl Lexer<'_> {
             }
         };
         digits(self);
-        if self.peek(0) == b'.' {
+        // Two points are those of a range, as in FOR i IN 1..10.
+        if self.peek(0) == b'.' && self.peek(1) != b'.' {
             self.at += 1;
             digits(self);
         }
@@ -332,7 +338,7 @@ mod tests {
             ("'it''s;' \"a\"\"b\"", &["'it''s;'", "\"a\"\"b\""]),
             ("$1 $$a;b$$ $x$ $$ $x$", &["$1", "$$a;b$$", "$x$ $$ $x$"]),
             (r"E'a\'b' x'1F'", &[r"E'a\'b'", "x'1F'"]),
-            ("1.5e-3 .5 2 e 7..8", &["1.5e-3", ".5", "2", "e", "7.", ".8"]),
+            ("1.5e-3 .5 2 e 7..8", &["1.5e-3", ".5", "2", "e", "7", ".", ".", "8"]),
             ("größe=ü1", &["größe", "=", "ü1"]),
         ];
         for (sql, expected) in cases {

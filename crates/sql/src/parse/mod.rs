@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `lex` | tokens, for splitting and normalising |
 //! | `definition`, `enumeration` | CREATE SCHEMA, CREATE TYPE, COMMENT, OWNER TO, GRANT and the like, read by hand |
+//! | `body` | the bodies of procedures and of DO |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
 //! | `utility`, `copy`, `procedure`, `sequence`, `cursors`, `explain` | statements that are read by hand |
 //! | `cursor` | a place in a statement's tokens, for reading by hand |
@@ -16,6 +17,7 @@
 //! | `syntax` | all other statements, which crate sqlparser reads |
 //! | this file | the split of a text into statements |
 
+pub mod body;
 mod copy;
 mod cursor;
 pub mod cursors;

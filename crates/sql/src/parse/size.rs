@@ -53,7 +53,7 @@ mod tests {
             limit.set_aside(sql, &tokens).map(drop)
         };
         let large = format!("select {}1", "1 + ".repeat(1 << 12));
-        assert_eq!(set_aside(&large).expect_err("it takes more than there is").state.0, "53200");
+        assert_eq!(set_aside(&large).expect_err("it takes more than there is").state.as_str(), "53200");
         // Another session has set aside all memory.
         let _room = MemoryLimit::new(usize::MAX).set_aside_bytes(1 << 40).expect("it has no bound");
         assert_eq!(set_aside("delete from t"), Ok(()));

@@ -1,6 +1,7 @@
 //! Statements about transactions, settings and prepared statements, and COPY. They are read from tokens by hand,
 //! because they are small, frequent, and full of words that only PostgreSQL has.
 
+use super::body::BodySyntax;
 use super::cursor::Cursor;
 use super::cursors::{self, DeclareCursor, Fetch};
 use super::definition::{self, Definition};
@@ -13,6 +14,7 @@ use crate::types::interval_text::{self, Fields, Unit};
 use crate::types::{IntervalStyle, SessionZone};
 use crate::{SqlError, state};
 use hotrow_storage::Interval;
+use hotrow_sync::Arc;
 use hotrow_txn::{Concurrency, Isolation};
 
 /// The modes of a transaction that BEGIN and SET TRANSACTION give.
@@ -44,7 +46,7 @@ pub struct Copy {
 }
 
 /// A statement that is no query and no DDL.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the names are SQL's")]
 pub enum Utility {
     Begin {
@@ -116,6 +118,8 @@ pub enum Utility {
     /// EXPLAIN, with the text of the inner statement.
     Explain(ExplainOptions, String),
     CreateProcedure(Box<CreateProcedure>),
+    /// DO, with the body of a procedure that has no name.
+    Do(Arc<BodySyntax>),
     CreateSequence(CreateSequence),
     AlterSequence(AlterSequence),
     Define(Definition),
@@ -235,6 +239,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
             cursor.advance();
             Utility::AlterSequence(sequence::alter(cursor)?)
         }
+        "do" => Utility::Do(Arc::new(procedure::anonymous(cursor)?)),
         "drop" if cursor.follows(1, "procedure") => Utility::DropProcedures(procedure::drop(cursor)?),
         _ => return Ok(None),
     };

@@ -40,5 +40,5 @@ pub use analysis::Analysis;
 pub use change::{Delete, Insert, OnConflict, Source, Update};
 pub use foreign_keys::{Change, ChangePlan, Graph, Keys, Reference, Referred};
 pub use node::{HashJoin, JoinKey, JoinKind, Match, NestedLoop, Node, Recursive, SortKey};
-pub use procedure::{Body, Call, Step, StepKind, Target};
+pub use procedure::{Body, Call, Planned, PlannedStatement, PlannedValue, Slots, Step, StepKind, Target};
 pub use statement::{CreateAs, Declare, Plan, Statement, changes_database, only_reads, read_only_violation};

@@ -7,9 +7,26 @@ use super::Plan;
 use crate::catalog::Used;
 use crate::catalog::procedure::{Argument, Procedure};
 use crate::expr::Expr;
+use crate::parse::body::{self, Block, Described, Form};
 use crate::parse::procedure::ArgumentMode;
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
+
+/// The form of a body that is bound and planned.
+#[derive(Debug)]
+pub struct Planned;
+
+impl Form for Planned {
+    type Value = PlannedValue;
+    type Statement = PlannedStatement;
+    type Target = Target;
+    type Variable = Slots;
+}
+
+/// A statement of a planned body.
+pub type Step = body::Step<Planned>;
+/// The kinds of statements of a planned body.
+pub type StepKind = body::StepKind<Planned>;
 
 /// The body of a procedure, bound and planned.
 #[derive(Debug, Default)]
@@ -18,38 +35,44 @@ pub struct Body {
     pub slots: usize,
     /// The depth of nested calls when the body runs, including its own.
     pub depth: usize,
-    /// The statements of the body, in order.
-    pub steps: Vec<Step>,
+    /// Whether the number of rounds of a loop, here or in a procedure that the body calls, may depend on rows that the
+    /// body itself changes.
+    pub is_open: bool,
+    /// The outermost block.
+    pub block: Block<Planned>,
     /// The definitions on which the body and the procedures that it calls depend.
     pub used: Used,
 }
 
-/// A statement of a body.
+/// An expression with the type of its value.
 #[derive(Debug)]
-pub struct Step {
-    /// The line of the body at which the statement begins, counted from one.
-    pub line: usize,
-    /// The kind of the statement, with its parts.
-    pub kind: StepKind,
+pub struct PlannedValue {
+    /// The expression.
+    pub expr: Expr,
+    /// The type of its value.
+    pub ty: Type,
 }
 
-/// The kinds of statements in a body.
+/// A statement that a body runs.
 #[derive(Debug)]
-pub enum StepKind {
-    /// Runs a plan, and assigns the columns of its first row to variables.
-    Run(Plan, Vec<Target>),
-    /// Calls a procedure, and assigns the arguments that it returns to variables.
-    Call(Call, Vec<Target>),
-    /// Assigns the value of an expression to the variable at this place of the frame.
-    Assign(usize, Expr),
-    /// Runs the statements of the first branch whose condition is true, or those of ELSE if there is none.
-    If(Vec<(Expr, Vec<Step>)>, Vec<Step>),
-    /// Ends the procedure.
-    Return,
+pub struct PlannedStatement {
+    /// The plan.
+    pub plan: Plan,
+    /// The variables to which the columns of the first row are assigned. For CALL, these are the arguments that come
+    /// out.
+    pub into: Vec<Target>,
+    /// Whether there must be exactly one row.
+    pub strict: bool,
+}
+
+impl Described for PlannedStatement {
+    fn kind(&self) -> &'static str {
+        "SQL statement"
+    }
 }
 
 /// A variable to which a column's value is assigned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The position of the variable in the frame.
     pub slot: usize,
@@ -57,6 +80,19 @@ pub struct Target {
     pub from: Type,
     /// The variable's type.
     pub to: Type,
+    /// The name of the variable if it refuses NULL.
+    pub not_null: Option<Arc<str>>,
+}
+
+/// The places of a variable in the frame: one, or one for each field of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// The first place.
+    pub first: usize,
+    /// The number of places.
+    pub width: usize,
+    /// The name of the variable if it refuses NULL.
+    pub not_null: Option<Arc<str>>,
 }
 
 /// A call of a procedure.

@@ -3,11 +3,12 @@
 use super::analysis::Analysis;
 use super::change::{Delete, Insert, Update};
 use super::node::Node;
-use super::procedure::{Call, Step, StepKind};
+use super::procedure::{Call, Planned, StepKind};
 use crate::catalog::Used;
 use crate::catalog::expected::Expected;
 use crate::depth::Syntax;
 use crate::parse::ExplainOptions;
+use crate::parse::body::{Block, Loop, Rounds};
 use crate::parse::cursors::DeclareCursor;
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
@@ -108,17 +109,20 @@ pub fn changes_database(plan: &Plan) -> bool {
 /// Whether a plan reads rows, and neither writes rows nor locks rows for an update. Returns false for utility
 /// statements and DDL.
 pub fn only_reads(plan: &Plan) -> bool {
-    fn steps_read(steps: &[Step]) -> bool {
-        steps.iter().all(|step| match &step.kind {
-            StepKind::Run(plan, _) => only_reads(plan),
-            StepKind::Call(call, _) => steps_read(&call.body.steps),
-            StepKind::If(arms, otherwise) => arms.iter().all(|(_, steps)| steps_read(steps)) && steps_read(otherwise),
-            StepKind::Assign(..) | StepKind::Return => true,
-        })
+    fn body_reads(block: &Block<Planned>) -> bool {
+        let mut reads = true;
+        block.each_block(&mut |block| {
+            block.each_step(&mut |step| match &step.kind {
+                StepKind::Run(statement) => reads &= only_reads(&statement.plan),
+                StepKind::Loop(Loop { rounds: Rounds::Rows(query), .. }) => reads &= only_reads(&query.plan),
+                _ => {}
+            });
+        });
+        reads
     }
     match plan {
         Plan::Query(node) => !locks_rows(node),
-        Plan::Call(call) => steps_read(&call.body.steps),
+        Plan::Call(call) => body_reads(&call.body.block),
         Plan::Declare(declare) => only_reads(&declare.query.plan),
         Plan::Analyze(analysis) => only_reads(&analysis.statement.plan),
         _ => false,

@@ -57,7 +57,7 @@ impl Session {
 
     /// Whether a plan is up to date: the names of its tables and procedures still mean the same objects, and the tables
     /// have about as many rows as the plan expects. The caller holds the locks of the tables.
-    fn is_fresh(&self, statement: &Statement) -> bool {
+    pub(super) fn is_fresh(&self, statement: &Statement) -> bool {
         let holds = |expected: &Expected| {
             expected.look(&**self.database.engine());
             expected.holds()

@@ -26,8 +26,10 @@
 //! | `idle` | a session whose client sends nothing |
 //! | `explain` | EXPLAIN ANALYZE |
 //! | `copy` | COPY |
+//! | `anonymous` | DO |
 //! | `utility` | transaction control, settings, PREPARE and EXECUTE, LOCK, TRUNCATE and other statements without a plan |
 
+mod anonymous;
 mod batch;
 mod copy;
 mod cursor;

@@ -286,13 +286,11 @@ impl Session {
 /// Whether a statement reads and writes rows and does nothing else.
 pub(super) fn is_plannable(plan: &Plan) -> bool {
     match plan {
-        Plan::Query(_)
-        | Plan::Insert(_)
-        | Plan::Update(_)
-        | Plan::Delete(_)
-        | Plan::Call(_)
-        | Plan::Declare(_)
-        | Plan::CreateAs(_) => true,
+        Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Declare(_) | Plan::CreateAs(_) => {
+            true
+        }
+        // A rehearsal changes nothing, so a loop that waits for a change would never end there.
+        Plan::Call(call) => !call.body.is_open,
         // EXECUTE and the like run another statement.
         Plan::Utility(utility) => matches!(**utility, Utility::Execute { .. }),
         Plan::Analyze(_) => true,

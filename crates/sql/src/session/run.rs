@@ -13,6 +13,7 @@ use crate::context::SessionContext;
 use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
 use crate::expr::{Env, Input};
+use crate::parse::utility::Utility;
 use crate::plan::{CreateAs, Insert, Plan, Statement, only_reads, read_only_violation};
 use crate::{SqlError, state, system};
 use hotrow_storage::{Refusal, Value};
@@ -49,6 +50,11 @@ impl<'s> Bound<'s> {
             None => self,
         }
     }
+}
+
+/// Whether a statement is DO. Its notices are held back until it has run, since it may be tried again.
+fn is_body(plan: &Plan) -> bool {
+    matches!(plan, Plan::Utility(utility) if matches!(**utility, Utility::Do(_)))
 }
 
 impl Session {
@@ -117,7 +123,7 @@ impl Session {
             held.clear();
             attempts.timed = self.timed_attempt();
             let waits = commits && self.awaits_commit(plan);
-            let attempted = if self.holds_back(plan) || waits || start.is_some() {
+            let attempted = if self.holds_back(plan) || waits || start.is_some() || is_body(plan) {
                 self.attempt(bound, &mut output.holding(&mut held))
             } else {
                 self.attempt(bound, output)
@@ -318,13 +324,22 @@ impl Session {
                 }
             }
             Ok(ControlFlow::Continue(()))
-        })?;
-        self.tell_effects(output);
-        Ok(rows)
+        });
+        self.tell_effects_of(&rows, output);
+        rows
+    }
+
+    /// Sends the client the effects of functions and procedures that have run or failed, but not of those that the
+    /// engine has given up: these may run again.
+    pub(super) fn tell_effects_of<R>(&self, done: &Result<R, Fail>, output: &mut Output<'_>) {
+        match done {
+            Ok(_) | Err(Fail::Sql(_)) => self.tell_effects(output),
+            Err(Fail::Abort(_)) => self.context.notices.borrow_mut().clear(),
+        }
     }
 
     /// Sends the client the notices of the functions that a statement has called, and the settings that they changed.
-    fn tell_effects(&self, output: &mut Output<'_>) {
+    pub(super) fn tell_effects(&self, output: &mut Output<'_>) {
         for notice in self.context.notices.take() {
             if self.context.settings.borrow().tells(notice.severity) {
                 output.client.notice(notice);

@@ -54,6 +54,8 @@ pub(super) struct SqlTransaction {
     pub(super) locks: HeldLocks,
     /// Whether a statement of the transaction may have changed rows or definitions, if the database has a log.
     pub(super) has_changes: bool,
+    /// Whether the statement that runs is part of the body of DO.
+    pub(super) in_body: bool,
     /// The transaction's savepoints.
     pub(super) marks: Vec<Mark>,
     /// The checks that the transaction has deferred.
@@ -363,23 +365,39 @@ impl Session {
     /// SAVEPOINT: sets a savepoint.
     pub(super) fn savepoint(&mut self, name: &str) -> Result<(), SqlError> {
         self.require_block("SAVEPOINT")?;
+        self.push_mark(name.to_owned());
+        Ok(())
+    }
+
+    /// Sets a savepoint that no client can name, and returns its position.
+    pub(super) fn set_mark(&mut self) -> usize {
+        self.push_mark(String::new());
+        self.transaction.marks.len() - 1
+    }
+
+    fn push_mark(&mut self, name: String) {
         let engine = self.engine.begun.then(|| self.engine.txn.savepoint());
         let (changes, settings) = (self.context.transaction.changes.clone(), self.context.settings.borrow().save());
         let deferred = self.transaction.deferred.mark();
         let read_only = self.context.transaction.read_only.get();
-        self.transaction.marks.push(Mark { name: name.to_owned(), engine, changes, settings, deferred, read_only });
-        Ok(())
+        self.transaction.marks.push(Mark { name, engine, changes, settings, deferred, read_only });
     }
 
     /// RELEASE: removes a savepoint and all later ones.
     pub(super) fn release(&mut self, name: &str) -> Result<(), SqlError> {
         self.require_block("RELEASE SAVEPOINT")?;
         let at = self.mark(name)?;
+        self.release_mark(at);
+        Ok(())
+    }
+
+    /// Removes the savepoint at a position, and all later ones.
+    pub(super) fn release_mark(&mut self, at: usize) {
+        let Some(mark) = self.transaction.marks.get(at) else { return };
         // The read-only mode of the part after the savepoint does not apply to the rest of the transaction.
-        self.context.transaction.read_only.set(self.transaction.marks[at].read_only);
+        self.context.transaction.read_only.set(mark.read_only);
         self.transaction.marks.truncate(at);
         self.kept.cursors.release(at);
-        Ok(())
     }
 
     /// ROLLBACK TO. Returns the names and values of those reported settings that are different now.
@@ -389,6 +407,14 @@ impl Session {
             return Err(savepoints_gone(abort));
         }
         let at = self.mark(name)?;
+        let reported = self.rollback_to_mark(at);
+        self.transaction.phase = Phase::Block;
+        Ok(reported)
+    }
+
+    /// Undoes what the transaction has done since the savepoint at a position. Returns the names and values of those
+    /// reported settings that are different now.
+    pub(super) fn rollback_to_mark(&mut self, at: usize) -> Vec<(&'static str, String)> {
         let mark = &self.transaction.marks[at];
         self.context.transaction.read_only.set(mark.read_only);
         let reported = self.context.settings.borrow_mut().restore(&mark.settings);
@@ -404,8 +430,7 @@ impl Session {
         self.context.transaction.changes = Changes { created, ..changes };
         self.transaction.marks.truncate(at + 1);
         self.kept.cursors.roll_back_to(at + 1);
-        self.transaction.phase = Phase::Block;
-        Ok(reported)
+        reported
     }
 
     fn mark(&self, name: &str) -> Result<usize, SqlError> {

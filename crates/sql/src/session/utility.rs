@@ -101,6 +101,7 @@ impl Session {
                 output.sent = true;
                 return self.copy(copy, output);
             }
+            Utility::Do(body) => return self.run_anonymous(body, output),
             Utility::CreateProcedure(create) => return self.ddl(|ddl| ddl.create_procedure(create), output),
             Utility::CreateSequence(create) => return self.ddl(|ddl| ddl.create_sequence(create), output),
             Utility::AlterSequence(alter) => return self.ddl(|ddl| ddl.alter_sequence(alter), output),
@@ -192,7 +193,7 @@ impl Session {
     }
 
     fn set(&mut self, name: &str, value: Option<&str>, local: bool, output: &mut Output<'_>) -> Result<Tag, Fail> {
-        if local && self.transaction.phase != Phase::Block {
+        if local && self.transaction.phase != Phase::Block && !self.transaction.in_body {
             let message = "SET LOCAL can only be used in transaction blocks";
             self.warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
         }

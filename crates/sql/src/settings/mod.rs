@@ -473,8 +473,11 @@ impl Settings {
         &self.styles_key
     }
 
-    /// Whether `client_min_messages` lets notices of this severity through to the client.
+    /// Whether `client_min_messages` lets notices of this severity through to the client. INFO always comes through.
     pub(crate) fn tells(&self, severity: &str) -> bool {
+        if severity == "INFO" {
+            return true;
+        }
         let rank = |word: &str| LEVELS.iter().position(|level| level.eq_ignore_ascii_case(word));
         let least = self.values.get("client_min_messages").map_or("notice", String::as_str);
         rank(severity) >= rank(least)

@@ -7,7 +7,7 @@ fn settings() -> Settings {
 }
 
 fn shown(settings: &Settings, name: &str) -> String {
-    settings.show(name).map_or_else(|error| error.state.0.to_owned(), |(_, value)| value.to_owned())
+    settings.show(name).map_or_else(|error| error.state.as_str().to_owned(), |(_, value)| value.to_owned())
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn values_are_checked_and_shown_in_their_own_form() {
         let mut settings = settings();
         let seen = match settings.set(name, Some(value), false) {
             Ok(_) => shown(&settings, name),
-            Err(error) => error.state.0.to_owned(),
+            Err(error) => error.state.as_str().to_owned(),
         };
         assert_eq!(seen, expected, "SET {name} = {value}");
     }

@@ -402,7 +402,7 @@ mod tests {
                 crate::types::interval_style::write(interval, IntervalStyle::Postgres, &mut out);
                 String::from_utf8_lossy(&out).into_owned()
             }
-            Err(error) => error.state.0.to_owned(),
+            Err(error) => error.state.as_str().to_owned(),
         }
     }
 

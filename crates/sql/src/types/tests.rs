@@ -28,7 +28,7 @@ fn check(ty: Type, input: &str, output: &str) {
 
 fn check_error(ty: Type, input: &str, state: &str, message: &str) {
     let error = decode_text(ty, input, Styles::default()).expect_err(input);
-    assert_eq!((error.state.0, error.message.as_str()), (state, message), "{ty} {input:?}");
+    assert_eq!((error.state.as_str(), error.message.as_str()), (state, message), "{ty} {input:?}");
 }
 
 const MONEY: Type = Type::Numeric(Some(Precision { precision: 6, scale: 2 }));
@@ -201,7 +201,7 @@ fn wrong_binary_values_are_refused() {
     ];
     for (ty, bytes, state) in cases {
         let error = decode_binary(*ty, bytes).expect_err("wrong bytes");
-        assert_eq!(error.state.0, *state, "{ty} {bytes:?}: {error}");
+        assert_eq!(error.state.as_str(), *state, "{ty} {bytes:?}: {error}");
     }
 }
 

@@ -177,7 +177,7 @@ pub fn query(session: &mut Session, sql: &str) -> (Recorder, Result<(), SqlError
 pub fn outcome(session: &mut Session, sql: &str) -> String {
     let (recorder, result) = query(session, sql);
     match result {
-        Err(error) => error.state.0.to_owned(),
+        Err(error) => error.state.as_str().to_owned(),
         Ok(()) if recorder.columns.is_empty() => recorder.tags.last().cloned().unwrap_or_default(),
         Ok(()) => recorder.rows.join(" "),
     }

@@ -161,7 +161,7 @@ fn tables_of_programs_are_adopted_once() {
             ("insert into accounts values (1, 2)", "23505"),
             ("comment on table accounts is 'of a program'", "COMMENT"),
         ]);
-        assert_eq!(opened.database.adopt(accounts).expect_err("it has it").state.0, "42P07", "{engine}");
+        assert_eq!(opened.database.adopt(accounts).expect_err("it has it").state.as_str(), "42P07", "{engine}");
         let mut txn = transaction(&*opened.engine);
         let spec = KeySpec::new(&opened.engine.schema(accounts).columns, &[0]);
         let update = txn.update(accounts, &spec.key([Value::Int8(1)]), &mut |row| {

@@ -50,11 +50,11 @@ fn a_log_that_is_full_refuses_changes_and_nothing_else() {
         world.check(&[("commit", "COMMIT")]);
         for sql in CHANGES {
             let refused = error(&mut other, sql);
-            assert_eq!(refused.state.0, "53100", "{engine}: {sql}: {refused:?}");
+            assert_eq!(refused.state.as_str(), "53100", "{engine}: {sql}: {refused:?}");
         }
         let mut copies = Recorder { input: vec![b"7\t7\n".to_vec()], ..Recorder::default() };
         let refused = other.simple_query("copy t from stdin", &mut copies).expect_err("a full log");
-        assert_eq!((refused.state.0, copies.input.len()), ("53100", 1), "{engine}: refused before the data");
+        assert_eq!((refused.state.as_str(), copies.input.len()), ("53100", 1), "{engine}: refused before the data");
         world.check(&[
             ("select count(*) from t", "2"),
             ("show lock_timeout", "0"),
@@ -80,11 +80,11 @@ fn a_log_that_has_failed_acknowledges_nothing() {
         let durable = world.log.durable();
         world.log.fail();
         let unsure = error(&mut world.session, "commit");
-        assert_eq!(unsure.state.0, "58030", "{engine}");
+        assert_eq!(unsure.state.as_str(), "58030", "{engine}");
         assert!(unsure.message.contains("it is not known whether"), "{engine}: {unsure:?}");
         for sql in CHANGES {
             let refused = error(&mut world.session, sql);
-            assert_eq!(refused.state.0, "58030", "{engine}: {sql}");
+            assert_eq!(refused.state.as_str(), "58030", "{engine}: {sql}");
             assert!(refused.hint.is_some_and(|hint| hint.contains("Restart the server")), "{engine}: {sql}");
         }
         world.check(&[
@@ -104,7 +104,7 @@ fn a_commit_of_definitions_that_the_log_did_not_take_is_unsure() {
         world.run("begin; create table u (id int primary key); insert into u values (1)");
         let durable = world.log.durable();
         world.log.fail();
-        assert_eq!(error(&mut world.session, "commit").state.0, "58030", "{engine}");
+        assert_eq!(error(&mut world.session, "commit").state.as_str(), "58030", "{engine}");
         // The transaction is committed in memory, as its error says.
         world.check(&[("select id from u", "1")]);
         assert_eq!(world.after_crash(durable).outcome("select id from u"), "42P01", "{engine}");
@@ -121,7 +121,7 @@ fn a_statement_whose_number_the_log_did_not_take_fails() {
         world.log.fail();
         world.run("begin");
         let (shown, outcome) = query(&mut world.session, "select nextval('s')");
-        assert_eq!(outcome.expect_err("a failed log").state.0, "58030", "{engine}");
+        assert_eq!(outcome.expect_err("a failed log").state.as_str(), "58030", "{engine}");
         assert!(shown.tags.is_empty(), "{engine}: {shown:?}");
         world.check(&[("rollback", "ROLLBACK"), ("select count(*) from t", "1")]);
     }

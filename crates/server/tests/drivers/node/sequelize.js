@@ -17,6 +17,7 @@ async function main() {
     more: DataTypes.JSONB,
     balance: DataTypes.DECIMAL(10, 2),
     seen: DataTypes.DATE(3),
+    mood: { type: DataTypes.ENUM("sad", "happy"), defaultValue: "sad" },
   });
   const Post = sequelize.define("Post", { title: DataTypes.TEXT }, { indexes: [{ fields: ["title"] }] });
   const Tag = sequelize.define("Tag", { word: { type: DataTypes.STRING(10), primaryKey: true } });
@@ -34,6 +35,10 @@ async function main() {
   assert.deepEqual([ann.tags, ann.more, ann.balance, ann.seen.getTime()], [["x", "y"], { a: 1 }, "3.50", seen.getTime()]);
   await Person.bulkCreate([{ name: "bob", age: 4 }, { name: "ann", age: 5 }],
     { updateOnDuplicate: ["age"], conflictAttributes: ["name"] });
+  await ann.update({ mood: "happy" });
+  assert.equal(await Person.count({ where: { mood: "happy" } }), 1);
+  await assert.rejects(ann.update({ mood: "none" }));
+  await ann.reload();
   const found = await Person.findAndCountAll({
     where: { age: { [Op.gte]: 3 }, name: { [Op.like]: { [Op.any]: ["a%", "b%"] } } }, order: [["age", "DESC"]], limit: 1,
   });

@@ -8,7 +8,8 @@
 use super::Foresight;
 use crate::SqlError;
 use crate::expr::{Env, Expr, Input};
-use crate::plan::{Call, Plan, Step, StepKind};
+use crate::parse::body::{Block, Declaration};
+use crate::plan::{Call, Plan, Planned, PlannedStatement, PlannedValue, Step, StepKind};
 use hotrow_storage::Value;
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -66,7 +67,7 @@ impl Foresight<'_> {
         frame.values.push(Value::Bool(false));
         frame.values.resize(call.body.slots, Value::Null);
         frame.unknown.resize(call.body.slots, false);
-        match self.steps(&call.body.steps, &mut frame) {
+        match self.block(&call.body.block, &mut frame) {
             Continue(()) | Break(End::Returns) => Continue(()),
             end => end,
         }
@@ -98,7 +99,12 @@ impl Foresight<'_> {
 
     fn step(&mut self, step: &Step, frame: &mut Frame) -> ControlFlow<End> {
         match &step.kind {
-            StepKind::Run(plan, into) => {
+            StepKind::Run(PlannedStatement { plan: Plan::Call(call), into, .. }) => {
+                self.within(frame).follow_call(call)?;
+                into.iter().for_each(|target| frame.set(target.slot, None));
+                Continue(())
+            }
+            StepKind::Run(PlannedStatement { plan, into, .. }) => {
                 // A query that fills variables is over with its first row.
                 let limited = matches!(plan, Plan::Query(_)) && !into.is_empty();
                 if !fails(self.within(frame).plan(plan, limited))? {
@@ -108,35 +114,61 @@ impl Foresight<'_> {
                 into.iter().for_each(|target| frame.set(target.slot, None));
                 Continue(())
             }
-            StepKind::Call(call, into) => {
-                self.within(frame).follow_call(call)?;
-                into.iter().for_each(|target| frame.set(target.slot, None));
-                Continue(())
-            }
-            StepKind::Assign(slot, expr) => {
-                if expr.has_subquery() {
-                    self.miss()?;
-                }
-                let value = fails(self.within(frame).value(expr))?;
-                frame.set(*slot, value);
-                Continue(())
-            }
+            StepKind::Assign(target, value) => self.assign(target.slot, &value.expr, frame),
             StepKind::If(arms, otherwise) => {
-                if arms.iter().any(|(condition, _)| condition.has_subquery()) {
+                if arms.iter().any(|(condition, _)| condition.expr.has_subquery()) {
                     self.miss()?;
                 }
                 self.branch(arms, otherwise, frame)
             }
+            StepKind::Block(block) => self.block(block, frame),
+            StepKind::Null => Continue(()),
             StepKind::Return => Break(End::Returns),
+            // How often a loop runs, and whether a condition of these holds, often depends on rows.
+            StepKind::Loop(_)
+            | StepKind::Leave(_)
+            | StepKind::Raise(_)
+            | StepKind::Assert(..)
+            | StepKind::Diagnose(_) => Break(End::Unforeseen),
         }
     }
 
+    /// Follows a block. Where a block with handlers goes on after an error is not followed.
+    fn block(&mut self, block: &Block<Planned>, frame: &mut Frame) -> ControlFlow<End> {
+        if !block.handlers.is_empty() {
+            return Break(End::Unforeseen);
+        }
+        for Declaration { variable, value, .. } in &block.declarations {
+            for slot in variable.first..variable.first + variable.width {
+                frame.set(slot, Some(Value::Null));
+            }
+            if let Some(value) = value {
+                self.assign(variable.first, &value.expr, frame)?;
+            }
+        }
+        self.steps(&block.steps, frame)
+    }
+
+    fn assign(&mut self, slot: usize, expr: &Expr, frame: &mut Frame) -> ControlFlow<End> {
+        if expr.has_subquery() {
+            self.miss()?;
+        }
+        let value = fails(self.within(frame).value(expr))?;
+        frame.set(slot, value);
+        Continue(())
+    }
+
     /// Follows the arms of an IF that may be taken, as far as the values of their conditions are known.
-    fn branch(&mut self, arms: &[(Expr, Vec<Step>)], otherwise: &[Step], frame: &mut Frame) -> ControlFlow<End> {
+    fn branch(
+        &mut self,
+        arms: &[(PlannedValue, Vec<Step>)],
+        otherwise: &[Step],
+        frame: &mut Frame,
+    ) -> ControlFlow<End> {
         let mut ways = Vec::new();
         let mut last = Continue(otherwise);
         for (condition, steps) in arms {
-            match self.within(frame).value(condition) {
+            match self.within(frame).value(&condition.expr) {
                 Ok(Some(Value::Bool(true))) => {
                     last = Continue(steps);
                     break;

@@ -28,7 +28,7 @@ fn named_rows(plan: &Plan) -> Option<usize> {
         }),
         Plan::Update(update) => named_by(&update.access),
         Plan::Delete(delete) => named_by(&delete.access),
-        Plan::Call(call) => named_in(&call.body.steps),
+        Plan::Call(call) => named_in(&call.body.block.steps),
         Plan::Analyze(analysis) => named_rows(&analysis.statement.plan),
         Plan::Empty | Plan::Ddl(_) | Plan::Explain(_) | Plan::Declare(_) | Plan::Utility(_) => Some(0),
     }
@@ -50,12 +50,20 @@ fn named_below(node: &Node) -> Option<usize> {
 
 fn named_in(steps: &[Step]) -> Option<usize> {
     let of_step = |step: &Step| match &step.kind {
-        StepKind::Run(plan, _) => named_rows(plan),
-        StepKind::Call(call, _) => named_in(&call.body.steps),
+        StepKind::Run(statement) => named_rows(&statement.plan),
+        StepKind::Block(block) => named_in(&block.steps),
         StepKind::If(arms, otherwise) => {
             arms.iter().map(|(_, steps)| steps).chain([otherwise]).map(|steps| named_in(steps)).sum()
         }
-        StepKind::Assign(..) | StepKind::Return => Some(0),
+        // The rows that a loop names are not known before it runs.
+        StepKind::Loop(_)
+        | StepKind::Assign(..)
+        | StepKind::Leave(_)
+        | StepKind::Raise(_)
+        | StepKind::Assert(..)
+        | StepKind::Diagnose(_)
+        | StepKind::Null
+        | StepKind::Return => Some(0),
     };
     steps.iter().map(of_step).sum()
 }

@@ -1,0 +1,437 @@
+//! Binds the statements of bodies: those of a procedure all at once, those of DO one by one as it comes to them.
+//!
+//! A name in a body means a column of the statement's table if there is one, else a variable. `procedure.name` always
+//! means the variable.
+
+use super::binder::Binder;
+use super::scope::Scope;
+use super::variables::{Variables, check_assignable, strictness};
+use crate::catalog::View;
+use crate::catalog::procedure::Procedure;
+use crate::depth::{self, Syntax, with_room};
+use crate::error::unsupported;
+use crate::expr::Strictness;
+use crate::parse::body::{
+    Block, Declaration, ErrorPart, Executed, Expression, Fact, Fragment, Handler, Leave, Loop, Raise, Rounds,
+    StatementSyntax, Step as StepSyntax, StepKind as SyntaxKind, TargetSyntax, VariableSyntax, VariableType, Written,
+};
+use crate::parse::lex::tokenize;
+use crate::parse::names::relation_name;
+use crate::plan::{
+    Body, Node, Plan, Planned, PlannedStatement, PlannedValue, Slots, Statement, Step, StepKind, Target,
+};
+use crate::schema::undefined_table;
+use crate::{OutputColumn, SqlError, state};
+use hotrow_storage::Type;
+use sqlparser::ast;
+
+/// The type that a value of a body must have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted<'w> {
+    /// Any type.
+    Any,
+    /// Boolean. The value is the condition of this statement.
+    Condition(&'static str),
+    /// A type to which the value can be assigned.
+    Type(Type),
+    /// The type of the variable that the value is assigned to.
+    Variable(&'w str, Type),
+}
+
+/// Adds a declared variable to those of the body, and returns its place in the frame.
+pub(crate) fn declare(view: View<'_>, variables: &mut Variables, variable: &VariableSyntax) -> Result<Slots, SqlError> {
+    match &variable.ty {
+        VariableType::Named(ty) => Ok(variables.declare_value(variable, view.data_type(ty)?)),
+        VariableType::OfColumn(path) => {
+            let [relation @ .., column] = &path[..] else { return Err(unsupported("%TYPE of this name")) };
+            let columns = columns_of(view, relation)?;
+            let found = columns.into_iter().find(|(name, _)| name == column);
+            let (_, ty) = found.ok_or_else(|| {
+                let message = format!("column \"{column}\" does not exist");
+                SqlError::new(state::UNDEFINED_COLUMN, message)
+            })?;
+            Ok(variables.declare_value(variable, ty))
+        }
+        VariableType::RowOf(path) => Ok(variables.declare_row(variable, columns_of(view, path)?)),
+        VariableType::Record => Ok(variables.declare_record(variable)),
+    }
+}
+
+/// Returns the columns of a table or view.
+fn columns_of(view: View<'_>, path: &[String]) -> Result<Vec<(String, Type)>, SqlError> {
+    if path.is_empty() {
+        return Err(unsupported("%TYPE of a variable"));
+    }
+    let name = view.find(&relation_name(path)?);
+    if let Some(table) = view.table(&name) {
+        return Ok(table.schema.columns.iter().map(|column| (column.name.clone(), column.ty)).collect());
+    }
+    match view.view(&name) {
+        Some(view) => Ok(view.columns.iter().map(|column| (column.name.clone(), column.ty)).collect()),
+        None => Err(undefined_table(&name)),
+    }
+}
+
+/// Makes a binder for a part of a body. `call_depth` is the number of calls around the body.
+fn binder<'b>(text: &'b Fragment, view: View<'b>, variables: &'b Variables, call_depth: usize) -> Binder<'b> {
+    let types = variables.types().iter().copied().map(Some).collect();
+    let shown = if text.offset.is_some() { text.text.as_str() } else { "" };
+    Binder::new(shown, text.offset.unwrap_or(0), view, types).within(variables, call_depth)
+}
+
+/// Makes the query of one row and one column, which is the value of an expression of DO.
+pub(crate) fn value_statement(
+    view: View<'_>,
+    variables: &Variables,
+    value: &Expression,
+    wanted: Wanted<'_>,
+) -> Result<Statement, SqlError> {
+    with_room(|| {
+        binder(&value.text, view, variables, 0).sealed(value.text.text.as_str().into(), 0..0, |binder| {
+            let PlannedValue { expr, ty } = binder.body_value(value, wanted)?;
+            let plan = Plan::Query(Node::Project(Box::new(Node::One), vec![expr]));
+            Ok((plan, Some(vec![OutputColumn::new("value", ty)])))
+        })
+    })
+}
+
+/// Plans a statement of DO, and returns the assignments of its columns to variables with it.
+pub(crate) fn body_statement(
+    view: View<'_>,
+    variables: &mut Variables,
+    statement: &Syntax<ast::Statement>,
+    text: &Fragment,
+    into: &[TargetSyntax],
+) -> Result<(Statement, Vec<Target>), SqlError> {
+    with_room(|| {
+        let mut tokens = Vec::new();
+        tokenize(&text.text, &mut tokens)?;
+        let mut outputs = None;
+        let made = binder(text, view, variables, 0).sealed(text.text.as_str().into(), 0..tokens.len(), |binder| {
+            let (plan, columns, slots) = binder.body_plan(statement)?;
+            outputs = slots;
+            Ok((plan, columns))
+        })?;
+        let columns = made.columns().unwrap_or_default();
+        let into = match outputs {
+            Some(slots) => call_targets(variables, &slots, columns, into)?,
+            None if into.is_empty() => Vec::new(),
+            None => variables.targets(into, columns)?,
+        };
+        Ok((made, into))
+    })
+}
+
+/// Returns the assignments of the columns of a query whose text is computed.
+pub(crate) fn row_targets(
+    variables: &mut Variables,
+    into: &[TargetSyntax],
+    columns: &[OutputColumn],
+) -> Result<Vec<Target>, SqlError> {
+    variables.targets(into, columns)
+}
+
+/// Returns the assignment of a value of type `from` to a variable.
+pub(crate) fn value_target(variables: &Variables, target: &TargetSyntax, from: Type) -> Result<Target, SqlError> {
+    variables.target(target, from)
+}
+
+/// Returns the type of the variable that a value is assigned to.
+pub(crate) fn target_type(variables: &Variables, target: &TargetSyntax) -> Result<Type, SqlError> {
+    variables.type_of(target)
+}
+
+/// Returns the assignments of the arguments that come out of a call. `slots` are those of the variables that are given
+/// for them.
+fn call_targets(
+    variables: &Variables,
+    slots: &[Option<usize>],
+    columns: &[OutputColumn],
+    into: &[TargetSyntax],
+) -> Result<Vec<Target>, SqlError> {
+    if !into.is_empty() {
+        return Err(SqlError::new(state::SYNTAX_ERROR, "CALL has no INTO")
+            .hint("Give variables for the arguments that come out."));
+    }
+    slots
+        .iter()
+        .zip(columns)
+        .map(|(slot, column)| match slot {
+            Some(slot) => variables.target_at(*slot, column.ty),
+            None => {
+                let message = format!(
+                    "procedure parameter \"{}\" is an output parameter but corresponding argument is not writable",
+                    column.name
+                );
+                Err(SqlError::new(state::SYNTAX_ERROR, message).hint("Give a variable."))
+            }
+        })
+        .collect()
+}
+
+impl Binder<'_> {
+    /// Binds an expression of a body.
+    fn body_value(&mut self, value: &Expression, wanted: Wanted<'_>) -> Result<PlannedValue, SqlError> {
+        let place = match wanted {
+            Wanted::Condition(place) => place,
+            Wanted::Any | Wanted::Type(_) | Wanted::Variable(..) => "an assignment",
+        };
+        let typed = self.plain(&value.expr, &Scope::default(), place)?;
+        let (expr, ty) = match wanted {
+            Wanted::Any => {
+                let ty = typed.ty.unwrap_or(Type::Text);
+                (self.coerce(typed, ty, Strictness::Assignment)?, ty)
+            }
+            Wanted::Condition(place) => (self.condition(typed, place)?, Type::Bool),
+            Wanted::Type(ty) => (self.coerce(typed, ty, Strictness::Assignment)?, ty),
+            Wanted::Variable(name, ty) => {
+                let mut used = Strictness::Assignment;
+                if let Some(from) = typed.ty {
+                    check_assignable(name, from, ty)?;
+                    used = strictness(from, ty);
+                }
+                (self.coerce(typed, ty, used)?, ty)
+            }
+        };
+        Ok(PlannedValue { expr, ty })
+    }
+
+    /// Plans a statement of a body. For CALL, also returns the slots of the variables that are given for the arguments
+    /// that come out.
+    #[allow(clippy::type_complexity, reason = "the parts are used at once")]
+    fn body_plan(
+        &mut self,
+        statement: &Syntax<ast::Statement>,
+    ) -> Result<(Plan, Option<Vec<OutputColumn>>, Option<Vec<Option<usize>>>), SqlError> {
+        if let ast::Statement::Call(function) = &**statement {
+            let (plan, columns, slots) = self.call_with_slots(function)?;
+            return Ok((plan, columns, Some(slots)));
+        }
+        let (plan, columns) = self.plan(statement.clone())?;
+        Ok((plan, columns, None))
+    }
+}
+
+/// Binds a procedure's body. `call_depth` is the number of calls around this one. `located` says that the client has
+/// just sent the body's text, so that errors give positions in it.
+pub(super) fn compile(
+    procedure: &Procedure,
+    view: View<'_>,
+    located: bool,
+    call_depth: usize,
+) -> Result<Body, SqlError> {
+    let view = View { styles: procedure.styles, ..view };
+    let arguments = procedure.arguments.iter().map(|argument| (argument.name.as_deref(), argument.ty));
+    let variables = Variables::new(&procedure.name, arguments, false);
+    let body = Body { depth: 1, ..Body::default() };
+    let mut compiler = Compiler { procedure, variables, view, located, call_depth, body };
+    let block = with_room(|| compiler.block(&procedure.syntax.block))?;
+    Ok(Body { slots: compiler.variables.types().len(), block, ..compiler.body })
+}
+
+/// The state of binding a body.
+struct Compiler<'c> {
+    procedure: &'c Procedure,
+    variables: Variables,
+    view: View<'c>,
+    located: bool,
+    call_depth: usize,
+    /// The body so far, with the definitions that it uses.
+    body: Body,
+}
+
+impl Compiler<'_> {
+    fn explain(&self, error: SqlError, line: usize) -> SqlError {
+        let position = error.position.filter(|_| self.located);
+        SqlError { position, ..error.within(&self.procedure.name, line) }
+    }
+
+    /// Adds the definitions that a statement's binder has looked up.
+    fn used(body: &mut Body, binder: Binder<'_>) {
+        body.used.add_all(&binder.used());
+    }
+
+    fn block(&mut self, written: &Block<Written>) -> Result<Block<Planned>, SqlError> {
+        depth::check()?;
+        let start = self.variables.enter();
+        let mut declarations = Vec::with_capacity(written.declarations.len());
+        for Declaration { line, variable, value } in &written.declarations {
+            let declared = self.declaration(variable, value.as_ref());
+            let (variable, value) = declared.map_err(|error| self.explain(error, *line))?;
+            declarations.push(Declaration { line: *line, variable, value });
+        }
+        let steps = self.steps(&written.steps)?;
+        let mut handlers = Vec::with_capacity(written.handlers.len());
+        for handler in &written.handlers {
+            let start = self.variables.enter();
+            let sqlstate = declare(self.view, &mut self.variables, &handler.sqlstate)?;
+            let sqlerrm = declare(self.view, &mut self.variables, &handler.sqlerrm)?;
+            let steps = self.steps(&handler.steps)?;
+            self.variables.leave(start);
+            handlers.push(Handler { conditions: handler.conditions.clone(), sqlstate, sqlerrm, steps });
+        }
+        self.variables.leave(start);
+        Ok(Block { label: written.label.clone(), declarations, steps, handlers })
+    }
+
+    fn declaration(
+        &mut self,
+        variable: &VariableSyntax,
+        value: Option<&Expression>,
+    ) -> Result<(Slots, Option<PlannedValue>), SqlError> {
+        let slots = declare(self.view, &mut self.variables, variable)?;
+        let value = match value {
+            None => None,
+            Some(_) if slots.width != 1 => return Err(unsupported("a first value for a row")),
+            Some(value) => {
+                let ty = self.variables.types()[slots.first];
+                Some(self.value(value, Wanted::Variable(&variable.name, ty))?)
+            }
+        };
+        Ok((slots, value))
+    }
+
+    fn steps(&mut self, list: &[StepSyntax<Written>]) -> Result<Vec<Step>, SqlError> {
+        let mut steps = Vec::with_capacity(list.len());
+        for StepSyntax { line, kind } in list {
+            // The statements within give their own lines.
+            let kind = match kind {
+                SyntaxKind::Block(block) => StepKind::Block(self.block(block)?),
+                SyntaxKind::If(arms, otherwise) => {
+                    let mut bound = Vec::with_capacity(arms.len());
+                    for (condition, steps) in arms {
+                        let condition = self.value(condition, Wanted::Condition("IF"));
+                        bound.push((condition.map_err(|error| self.explain(error, *line))?, self.steps(steps)?));
+                    }
+                    StepKind::If(bound, self.steps(otherwise)?)
+                }
+                SyntaxKind::Loop(looped) => StepKind::Loop(self.looped(looped, *line)?),
+                other => self.step(other).map_err(|error| self.explain(error, *line))?,
+            };
+            steps.push(Step { line: *line, kind });
+        }
+        Ok(steps)
+    }
+
+    /// Binds a statement that has no statements in it.
+    fn step(&mut self, kind: &SyntaxKind<Written>) -> Result<StepKind, SqlError> {
+        Ok(match kind {
+            SyntaxKind::Run(statement) => StepKind::Run(self.statement(statement)?),
+            SyntaxKind::Assign(target, value) => {
+                let ty = self.variables.type_of(target)?;
+                let name = target.field.as_ref().unwrap_or(&target.name);
+                StepKind::Assign(self.variables.target(target, ty)?, self.value(value, Wanted::Variable(name, ty))?)
+            }
+            SyntaxKind::Leave(Leave { goes_on, label, condition }) => {
+                let condition = self.optional(condition.as_ref(), Wanted::Condition("WHEN"))?;
+                StepKind::Leave(Leave { goes_on: *goes_on, label: label.clone(), condition })
+            }
+            SyntaxKind::Raise(raise) => StepKind::Raise(self.raise(raise)?),
+            SyntaxKind::Assert(condition, message) => StepKind::Assert(
+                self.value(condition, Wanted::Condition("ASSERT"))?,
+                self.optional(message.as_ref(), Wanted::Any)?,
+            ),
+            SyntaxKind::Diagnose(facts) => {
+                let facts =
+                    facts.iter().map(|(target, fact)| Ok((self.variables.target(target, fact_type(*fact))?, *fact)));
+                StepKind::Diagnose(facts.collect::<Result<_, SqlError>>()?)
+            }
+            SyntaxKind::Return => StepKind::Return,
+            SyntaxKind::Null | SyntaxKind::Block(_) | SyntaxKind::If(..) | SyntaxKind::Loop(_) => StepKind::Null,
+        })
+    }
+
+    fn looped(&mut self, written: &Loop<Written>, line: usize) -> Result<Loop<Planned>, SqlError> {
+        let start = self.variables.enter();
+        let rounds = self.rounds(&written.rounds).map_err(|error| self.explain(error, line))?;
+        let steps = self.steps(&written.steps)?;
+        self.variables.leave(start);
+        Ok(Loop { label: written.label.clone(), rounds, steps })
+    }
+
+    fn rounds(&mut self, written: &Rounds<Written>) -> Result<Rounds<Planned>, SqlError> {
+        Ok(match written {
+            Rounds::Endless => {
+                self.body.is_open = true;
+                Rounds::Endless
+            }
+            Rounds::While(condition) => {
+                self.body.is_open = true;
+                Rounds::While(self.value(condition, Wanted::Condition("WHILE"))?)
+            }
+            Rounds::Range { variable, from, to, by, reverse } => {
+                let from = self.value(from, Wanted::Type(Type::Int4))?;
+                let to = self.value(to, Wanted::Type(Type::Int4))?;
+                let by = self.optional(by.as_ref(), Wanted::Type(Type::Int4))?;
+                let variable = declare(self.view, &mut self.variables, variable)?;
+                Rounds::Range { variable, from, to, by, reverse: *reverse }
+            }
+            Rounds::Rows(query) => Rounds::Rows(self.statement(query)?),
+        })
+    }
+
+    fn raise(&mut self, written: &Raise<Written>) -> Result<Raise<Planned>, SqlError> {
+        let message = match &written.message {
+            None => None,
+            Some((parts, values)) => {
+                let values = values.iter().map(|value| self.value(value, Wanted::Any));
+                Some((parts.clone(), values.collect::<Result<_, _>>()?))
+            }
+        };
+        let options = written.options.iter().map(|(option, value)| Ok((*option, self.value(value, Wanted::Any)?)));
+        let options = options.collect::<Result<_, SqlError>>()?;
+        let (notice, condition, again) = (written.notice, written.condition.clone(), written.again);
+        Ok(Raise { notice, condition, message, options, again })
+    }
+
+    fn optional(&mut self, value: Option<&Expression>, wanted: Wanted<'_>) -> Result<Option<PlannedValue>, SqlError> {
+        value.map(|value| self.value(value, wanted)).transpose()
+    }
+
+    fn value(&mut self, value: &Expression, wanted: Wanted<'_>) -> Result<PlannedValue, SqlError> {
+        let mut binder = binder(&value.text, self.view, &self.variables, self.call_depth);
+        let bound = binder.body_value(value, wanted)?;
+        Self::used(&mut self.body, binder);
+        Ok(bound)
+    }
+
+    fn statement(&mut self, written: &StatementSyntax) -> Result<PlannedStatement, SqlError> {
+        let (statement, text) = match &written.what {
+            Executed::Sql { statement, text, .. } => (statement, text),
+            Executed::Other(_) | Executed::Dynamic { .. } => return Err(unsupported("EXECUTE in a procedure")),
+        };
+        let mut binder = binder(text, self.view, &self.variables, self.call_depth);
+        let (plan, columns, outputs) = binder.body_plan(statement)?;
+        let columns = columns.unwrap_or_default();
+        Self::used(&mut self.body, binder);
+        if let Plan::Call(call) = &plan {
+            self.body.depth = self.body.depth.max(call.body.depth + 1);
+            self.body.is_open |= call.body.is_open;
+        }
+        let into = match outputs {
+            Some(slots) => call_targets(&self.variables, &slots, &columns, &written.into)?,
+            None if written.into.is_empty() => Vec::new(),
+            None => self.variables.targets(&written.into, &columns)?,
+        };
+        Ok(PlannedStatement { plan, into, strict: written.strict })
+    }
+}
+
+/// Returns the type of a fact of GET DIAGNOSTICS.
+pub(crate) fn fact_type(fact: Fact) -> Type {
+    match fact {
+        Fact::RowCount => Type::Int8,
+        Fact::Error(
+            ErrorPart::Sqlstate
+            | ErrorPart::Message
+            | ErrorPart::Detail
+            | ErrorPart::Hint
+            | ErrorPart::Context
+            | ErrorPart::Column
+            | ErrorPart::Constraint
+            | ErrorPart::DataType
+            | ErrorPart::Table
+            | ErrorPart::Schema,
+        ) => Type::Text,
+    }
+}

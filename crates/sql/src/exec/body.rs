@@ -1,0 +1,559 @@
+//! Runs the statements of bodies: blocks and their handlers, branches, loops, RAISE.
+//!
+//! A [`Machine`] does what depends on the form of the body: it evaluates expressions and runs statements of SQL. There
+//! is one for planned procedures and one for DO.
+
+use super::Fail;
+use crate::client::Notice;
+use crate::expr::{Strictness, cast};
+use crate::parse::body::condition::Condition;
+use crate::parse::body::{
+    Block, Declaration, Described, ErrorPart, Fact, Form, Handler, Leave, Loop, Raise, RaiseOption, Rounds, Step,
+    StepKind,
+};
+use crate::plan::{Slots, Target};
+use crate::types::{Styles, encode_text};
+use crate::{SqlError, SqlState, depth, state};
+use bytes::BytesMut;
+use hotrow_storage::{Type, Value};
+
+/// The types of values that a body asks for.
+pub(crate) use crate::bind::body::Wanted;
+
+/// The part of a running body that depends on its form.
+pub(crate) trait Machine {
+    /// The form of the body.
+    type Form: Form;
+    /// The state before a block, which `enter` returns and `leave` restores.
+    type Scope;
+    /// A place to which the transaction can be rolled back.
+    type Mark;
+
+    /// Returns an error if the client has cancelled the statement.
+    fn check(&self) -> Result<(), SqlError>;
+    /// Begins a block or a loop, whose variables hide those around it.
+    fn enter(&mut self) -> Self::Scope;
+    /// Ends a block or a loop.
+    fn leave(&mut self, scope: Self::Scope);
+    /// Begins a variable of the present block, with its first value, and returns its place in the frame.
+    fn declare(&mut self, variable: &Variable<Self>, value: Option<&Computed<Self>>) -> Result<Slots, Fail>;
+    /// Computes a value.
+    fn evaluate(&mut self, value: &Computed<Self>, wanted: Wanted<'_>) -> Result<(Value<'static>, Type), Fail>;
+    /// Gives a variable the value of an expression.
+    fn assign(&mut self, target: &Assigned<Self>, value: &Computed<Self>) -> Result<(), Fail>;
+    /// Returns the place of a variable to which a value of type `from` is to be assigned.
+    fn target(&mut self, target: &Assigned<Self>, from: Type) -> Result<Target, Fail>;
+    /// Runs a statement, and assigns its first row to variables. Returns the number of rows.
+    fn run(&mut self, statement: &Executed<Self>) -> Result<u64, Fail>;
+    /// Runs a query and returns its rows.
+    fn rows(&mut self, query: &Executed<Self>) -> Result<Rows, Fail>;
+    /// Returns the values of the variables.
+    fn frame(&mut self) -> Frame<'_>;
+    /// Sets a place to which the transaction can be rolled back.
+    fn mark(&mut self) -> Result<Self::Mark, Fail>;
+    /// Forgets a place.
+    fn release(&mut self, mark: Self::Mark);
+    /// Undoes what the transaction has done since a place was set, and forgets the place.
+    fn roll_back(&mut self, mark: Self::Mark) -> Result<(), Fail>;
+    /// Sends the client a notice.
+    fn notice(&mut self, notice: Notice);
+    /// Adds to an error where in the body it has arisen: the line, and the kind of the statement.
+    fn locate(&self, fail: Fail, line: usize, what: &str) -> Fail;
+}
+
+type Computed<M> = <<M as Machine>::Form as Form>::Value;
+type Executed<M> = <<M as Machine>::Form as Form>::Statement;
+type Assigned<M> = <<M as Machine>::Form as Form>::Target;
+type Variable<M> = <<M as Machine>::Form as Form>::Variable;
+
+/// The values of the variables of a running body.
+pub(crate) struct Frame<'f> {
+    /// The values, by slot.
+    pub(crate) values: &'f mut Vec<Value<'static>>,
+    /// The slot of `found`.
+    pub(crate) found: usize,
+    /// The styles in which values are read and shown.
+    pub(crate) styles: Styles,
+}
+
+/// The rows of a loop's query, and the variables that they are assigned to.
+pub(crate) struct Rows {
+    pub(crate) rows: Vec<Vec<Value<'static>>>,
+    pub(crate) into: Vec<Target>,
+}
+
+/// Where a body goes on after a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow<'b> {
+    /// With the next statement.
+    Next,
+    /// After the loop, or the block of the label.
+    Exit(Option<&'b str>),
+    /// With the next round of the loop.
+    Continue(Option<&'b str>),
+    /// Nowhere.
+    Return,
+}
+
+/// Runs a body.
+pub(crate) fn run_body<M: Machine>(machine: &mut M, block: &Block<M::Form>) -> Result<(), Fail> {
+    let mut runner = Runner { machine, handled: Vec::new(), row_count: 0 };
+    runner.block(block).map(|_| ())
+}
+
+/// Assigns the columns of a row to variables. Without a row, the variables become NULL.
+pub(crate) fn fill(frame: &mut Frame<'_>, into: &[Target], row: Option<Vec<Value<'static>>>) -> Result<(), Fail> {
+    let mut columns = row.unwrap_or_default().into_iter();
+    for target in into {
+        store(frame, target, columns.next().unwrap_or(Value::Null))?;
+    }
+    Ok(())
+}
+
+/// Assigns a value to a variable.
+pub(crate) fn store(frame: &mut Frame<'_>, target: &Target, value: Value<'static>) -> Result<(), Fail> {
+    let value = cast(value, target.from, target.to, Strictness::Assignment, frame.styles)?.into_owned();
+    check_not_null(&value, target.not_null.as_deref())?;
+    frame.values[target.slot] = value;
+    Ok(())
+}
+
+/// Checks the value of a variable. `not_null` is the variable's name if it refuses NULL.
+pub(crate) fn check_not_null(value: &Value<'_>, not_null: Option<&str>) -> Result<(), SqlError> {
+    match not_null.filter(|_| matches!(value, Value::Null)) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("null value cannot be assigned to variable \"{name}\" declared NOT NULL");
+            Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message))
+        }
+    }
+}
+
+/// Returns the error for a statement with several rows where one is wanted.
+pub(crate) fn too_many_rows() -> SqlError {
+    SqlError::new(state::TOO_MANY_ROWS, "query returned more than one row")
+        .hint("Make sure the query returns a single row, or use LIMIT 1.")
+}
+
+/// Checks that INTO STRICT has exactly one row.
+pub(crate) fn check_strict(rows: u64) -> Result<(), SqlError> {
+    match rows {
+        0 => Err(SqlError::new(state::NO_DATA_FOUND, "query returned no rows")),
+        1 => Ok(()),
+        _ => Err(too_many_rows()),
+    }
+}
+
+/// The state of a running body.
+struct Runner<'r, M> {
+    machine: &'r mut M,
+    /// The errors that are handled, the innermost last.
+    handled: Vec<SqlError>,
+    /// The number of rows of the last statement.
+    row_count: u64,
+}
+
+impl<M: Machine> Runner<'_, M> {
+    fn block<'b>(&mut self, block: &'b Block<M::Form>) -> Result<Flow<'b>, Fail> {
+        depth::check()?;
+        let scope = self.machine.enter();
+        let flow = self.declarations(&block.declarations).and_then(|()| self.guarded(block));
+        self.machine.leave(scope);
+        Ok(match flow? {
+            Flow::Exit(Some(label)) if block.label.as_deref() == Some(label) => Flow::Next,
+            flow => flow,
+        })
+    }
+
+    fn declarations(&mut self, declarations: &[Declaration<M::Form>]) -> Result<(), Fail> {
+        for Declaration { line, variable, value } in declarations {
+            if let Err(fail) = self.machine.declare(variable, value.as_ref()) {
+                return Err(self.machine.locate(fail, *line, "statement block local variable initialization"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the statements of a block, and the handler of their error if there is one.
+    fn guarded<'b>(&mut self, block: &'b Block<M::Form>) -> Result<Flow<'b>, Fail> {
+        if block.handlers.is_empty() {
+            return self.steps(&block.steps);
+        }
+        let mark = self.machine.mark()?;
+        match self.steps(&block.steps) {
+            Ok(flow) => {
+                self.machine.release(mark);
+                Ok(flow)
+            }
+            Err(Fail::Sql(error)) => {
+                let takes = |handler: &&Handler<_>| handler.conditions.iter().any(|known| known.matches(error.state));
+                match block.handlers.iter().find(takes) {
+                    Some(handler) => {
+                        self.machine.roll_back(mark)?;
+                        self.handle(handler, error)
+                    }
+                    None => {
+                        self.machine.release(mark);
+                        Err(Fail::Sql(error))
+                    }
+                }
+            }
+            // The engine has given the whole transaction up.
+            Err(abort @ Fail::Abort(_)) => {
+                self.machine.release(mark);
+                Err(abort)
+            }
+        }
+    }
+
+    fn handle<'b>(&mut self, handler: &'b Handler<M::Form>, error: SqlError) -> Result<Flow<'b>, Fail> {
+        let scope = self.machine.enter();
+        let facts = [(&handler.sqlstate, error.state.as_str().to_owned()), (&handler.sqlerrm, error.message.clone())];
+        self.handled.push(error);
+        let flow = self.texts(facts).and_then(|()| self.steps(&handler.steps));
+        self.handled.pop();
+        self.machine.leave(scope);
+        flow
+    }
+
+    /// Declares variables with texts as their values.
+    fn texts(&mut self, variables: [(&Variable<M>, String); 2]) -> Result<(), Fail> {
+        for (variable, text) in variables {
+            let slots = self.machine.declare(variable, None)?;
+            self.machine.frame().values[slots.first] = Value::text(&text).into_owned();
+        }
+        Ok(())
+    }
+
+    fn steps<'b>(&mut self, steps: &'b [Step<M::Form>]) -> Result<Flow<'b>, Fail> {
+        depth::check()?;
+        for step in steps {
+            self.machine.check()?;
+            let flow = match &step.kind {
+                StepKind::Block(block) => self.block(block)?,
+                StepKind::If(arms, otherwise) => {
+                    let chosen = self.first_true(arms.iter().map(|(condition, _)| condition));
+                    let chosen = chosen.map_err(|fail| self.machine.locate(fail, step.line, "IF"))?;
+                    self.steps(chosen.map_or(otherwise, |at| &arms[at].1))?
+                }
+                StepKind::Loop(looped) => {
+                    let scope = self.machine.enter();
+                    let flow = self.looped(looped, step.line);
+                    self.machine.leave(scope);
+                    flow?
+                }
+                // The error that is reported again has its place.
+                kind @ StepKind::Raise(Raise { again: true, .. }) if !self.handled.is_empty() => self.step(kind)?,
+                kind => self.step(kind).map_err(|fail| self.machine.locate(fail, step.line, name_of(kind)))?,
+            };
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Runs a statement that has no statements in it.
+    fn step<'b>(&mut self, kind: &'b StepKind<M::Form>) -> Result<Flow<'b>, Fail> {
+        match kind {
+            StepKind::Run(statement) => self.row_count = self.machine.run(statement)?,
+            StepKind::Assign(target, value) => self.machine.assign(target, value)?,
+            StepKind::Leave(leave) => return self.leave(leave),
+            StepKind::Raise(raise) => self.raise(raise)?,
+            StepKind::Assert(condition, message) => {
+                if !self.is_true(condition, "ASSERT")? {
+                    let message = message.as_ref().map(|message| self.text(message)).transpose()?.flatten();
+                    let message = message.unwrap_or_else(|| "assertion failed".to_owned());
+                    return Err(SqlError::new(state::ASSERT_FAILURE, message).into());
+                }
+            }
+            StepKind::Diagnose(facts) => {
+                for (target, fact) in facts {
+                    self.diagnose(target, *fact)?;
+                }
+            }
+            StepKind::Return => return Ok(Flow::Return),
+            StepKind::Null | StepKind::Block(_) | StepKind::If(..) | StepKind::Loop(_) => {}
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Returns the position of the first condition that is true.
+    fn first_true<'b>(&mut self, conditions: impl Iterator<Item = &'b Computed<M>>) -> Result<Option<usize>, Fail>
+    where
+        Computed<M>: 'b,
+    {
+        for (at, condition) in conditions.enumerate() {
+            if self.is_true(condition, "IF")? {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_true(&mut self, condition: &Computed<M>, place: &'static str) -> Result<bool, Fail> {
+        Ok(self.machine.evaluate(condition, Wanted::Condition(place))?.0 == Value::Bool(true))
+    }
+
+    fn leave<'b>(&mut self, leave: &'b Leave<M::Form>) -> Result<Flow<'b>, Fail> {
+        if let Some(condition) = &leave.condition
+            && !self.is_true(condition, "WHEN")?
+        {
+            return Ok(Flow::Next);
+        }
+        let label = leave.label.as_deref();
+        Ok(if leave.goes_on { Flow::Continue(label) } else { Flow::Exit(label) })
+    }
+
+    fn looped<'b>(&mut self, looped: &'b Loop<M::Form>, line: usize) -> Result<Flow<'b>, Fail> {
+        match &looped.rounds {
+            Rounds::Endless => loop {
+                if let Some(flow) = self.round(looped)? {
+                    return Ok(flow);
+                }
+            },
+            Rounds::While(condition) => {
+                while self.is_true(condition, "WHILE").map_err(|fail| self.machine.locate(fail, line, "WHILE"))? {
+                    if let Some(flow) = self.round(looped)? {
+                        return Ok(flow);
+                    }
+                }
+                Ok(Flow::Next)
+            }
+            Rounds::Range { variable, from, to, by, reverse } => {
+                let range = self.range(from, to, by.as_ref());
+                let what = "FOR with integer loop variable";
+                let (from, to, by) = range.map_err(|fail| self.machine.locate(fail, line, what))?;
+                let slot = self.machine.declare(variable, None)?.first;
+                self.numbers(looped, slot, (from, to, by, *reverse))
+            }
+            Rounds::Rows(query) => {
+                let what = "FOR over SELECT rows";
+                let rows = self.machine.rows(query).map_err(|fail| self.machine.locate(fail, line, what))?;
+                let any = !rows.rows.is_empty();
+                if !any {
+                    fill(&mut self.machine.frame(), &rows.into, None)?;
+                }
+                let flow = self.rows(looped, rows, line);
+                self.found(any);
+                flow
+            }
+        }
+    }
+
+    /// Runs the statements of a loop once. Returns where the body goes on if the loop ends.
+    fn round<'b>(&mut self, looped: &'b Loop<M::Form>) -> Result<Option<Flow<'b>>, Fail> {
+        let is_it = |label: Option<&str>| label.is_none() || label == looped.label.as_deref();
+        self.machine.check()?;
+        Ok(match self.steps(&looped.steps)? {
+            Flow::Next => None,
+            Flow::Continue(label) if is_it(label) => None,
+            Flow::Exit(label) if is_it(label) => Some(Flow::Next),
+            flow => Some(flow),
+        })
+    }
+
+    /// Computes the numbers of a range: the first, the last and the step.
+    fn range(
+        &mut self,
+        from: &Computed<M>,
+        to: &Computed<M>,
+        by: Option<&Computed<M>>,
+    ) -> Result<(i64, i64, i64), Fail> {
+        let mut number = |value: &Computed<M>, what: &str| {
+            let (value, _) = self.machine.evaluate(value, Wanted::Type(Type::Int4))?;
+            value.as_int().ok_or_else(|| {
+                let message = format!("{what} of FOR loop cannot be null");
+                Fail::Sql(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message))
+            })
+        };
+        let (from, to) = (number(from, "lower bound")?, number(to, "upper bound")?);
+        let by = by.map_or(Ok(1), |by| number(by, "BY value"))?;
+        if by <= 0 {
+            let message = "BY value of FOR loop must be greater than zero";
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message).into());
+        }
+        Ok((from, to, by))
+    }
+
+    /// Runs the rounds of a loop over the numbers of a range.
+    fn numbers<'b>(
+        &mut self,
+        looped: &'b Loop<M::Form>,
+        slot: usize,
+        (from, to, by, reverse): (i64, i64, i64, bool),
+    ) -> Result<Flow<'b>, Fail> {
+        let (mut number, mut flow, mut any) = (from, Ok(Flow::Next), false);
+        while if reverse { number >= to } else { number <= to } {
+            any = true;
+            self.machine.frame().values[slot] = Value::Int4(number as i32);
+            match self.round(looped) {
+                Ok(None) => number += if reverse { -by } else { by },
+                Ok(Some(end)) => {
+                    flow = Ok(end);
+                    break;
+                }
+                Err(fail) => {
+                    flow = Err(fail);
+                    break;
+                }
+            }
+        }
+        self.found(any);
+        flow
+    }
+
+    /// Runs the rounds of a loop over rows.
+    fn rows<'b>(&mut self, looped: &'b Loop<M::Form>, rows: Rows, line: usize) -> Result<Flow<'b>, Fail> {
+        for row in rows.rows {
+            fill(&mut self.machine.frame(), &rows.into, Some(row))
+                .map_err(|fail| self.machine.locate(fail, line, "FOR over SELECT rows"))?;
+            if let Some(flow) = self.round(looped)? {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn found(&mut self, found: bool) {
+        let frame = self.machine.frame();
+        frame.values[frame.found] = Value::Bool(found);
+    }
+
+    /// Computes a value and shows it as text. Returns `None` for NULL.
+    fn text(&mut self, value: &Computed<M>) -> Result<Option<String>, Fail> {
+        let (value, ty) = self.machine.evaluate(value, Wanted::Any)?;
+        if matches!(value, Value::Null) {
+            return Ok(None);
+        }
+        let mut text = BytesMut::new();
+        encode_text(&value, ty, self.machine.frame().styles, &mut text);
+        Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    fn raise(&mut self, raise: &Raise<M::Form>) -> Result<(), Fail> {
+        if raise.again {
+            return Err(Fail::Sql(self.handled.last().cloned().ok_or_else(|| {
+                let message = "RAISE without parameters cannot be used outside an exception handler";
+                SqlError::new(state::STACKED_DIAGNOSTICS_ACCESSED_WITHOUT_ACTIVE_HANDLER, message)
+            })?));
+        }
+        let code = |condition: Condition| match condition {
+            Condition::Sqlstate(code) => Some(code),
+            Condition::Others => None,
+        };
+        let mut known = raise.condition.as_ref().and_then(|(condition, name)| Some((code(*condition)?, name.clone())));
+        let mut message = match &raise.message {
+            None => None,
+            Some((parts, values)) => Some(self.message(parts, values)?),
+        };
+        let mut error = SqlError::new(state::RAISE_EXCEPTION, "");
+        for (option, value) in &raise.options {
+            let text = self
+                .text(value)?
+                .ok_or_else(|| SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "RAISE statement option cannot be null"))?;
+            match option {
+                RaiseOption::Message if message.is_some() => {
+                    return Err(SqlError::new(state::SYNTAX_ERROR, "RAISE option already specified: MESSAGE").into());
+                }
+                RaiseOption::Message => message = Some(text),
+                RaiseOption::Detail => error = error.detail(text),
+                RaiseOption::Hint => error = error.hint(text),
+                RaiseOption::Errcode => {
+                    let named = || Condition::named(&text).ok()?.into_iter().find_map(code);
+                    let code = SqlState::of(&text).map_or_else(named, Some);
+                    let unknown = || {
+                        let message = format!("unrecognized exception condition \"{text}\"");
+                        SqlError::new(state::UNDEFINED_OBJECT, message)
+                    };
+                    known = Some((code.ok_or_else(unknown)?, text));
+                }
+                RaiseOption::Column => error.about().column = Some(text),
+                RaiseOption::Constraint => error.about().constraint = Some(text),
+                RaiseOption::Table => error.about().table = text,
+                RaiseOption::Schema => error.about().schema = text,
+            }
+        }
+        let notice = raise.notice;
+        let (code, name) = match known {
+            Some((code, name)) => (code, Some(name)),
+            None => (
+                match notice {
+                    None => state::RAISE_EXCEPTION,
+                    Some("WARNING") => state::WARNING,
+                    Some(_) => state::SUCCESSFUL_COMPLETION,
+                },
+                None,
+            ),
+        };
+        error.state = code;
+        error.message = message.or(name).unwrap_or_else(|| code.as_str().to_owned());
+        match notice {
+            None => return Err(error.into()),
+            Some(severity) => self.machine.notice(Notice { severity, error }),
+        }
+        Ok(())
+    }
+
+    /// Puts values between the parts of a message.
+    fn message(&mut self, parts: &[String], values: &[Computed<M>]) -> Result<String, Fail> {
+        let mut message = parts.first().cloned().unwrap_or_default();
+        for (value, part) in values.iter().zip(parts.iter().skip(1)) {
+            message.push_str(self.text(value)?.as_deref().unwrap_or("<NULL>"));
+            message.push_str(part);
+        }
+        Ok(message)
+    }
+
+    /// Gives a variable a fact of GET DIAGNOSTICS.
+    fn diagnose(&mut self, target: &Assigned<M>, fact: Fact) -> Result<(), Fail> {
+        let (value, ty) = match fact {
+            Fact::RowCount => (Value::Int8(self.row_count as i64), Type::Int8),
+            Fact::Error(part) => {
+                let error = self.handled.last().ok_or_else(|| {
+                    let message = "GET STACKED DIAGNOSTICS cannot be used outside an exception handler";
+                    SqlError::new(state::STACKED_DIAGNOSTICS_ACCESSED_WITHOUT_ACTIVE_HANDLER, message)
+                })?;
+                (Value::text(&part_of(error, part)).into_owned(), Type::Text)
+            }
+        };
+        let target = self.machine.target(target, ty)?;
+        store(&mut self.machine.frame(), &target, value)
+    }
+}
+
+fn part_of(error: &SqlError, part: ErrorPart) -> String {
+    let subject = error.subject.as_deref();
+    match part {
+        ErrorPart::Sqlstate => Some(error.state.as_str().to_owned()),
+        ErrorPart::Message => Some(error.message.clone()),
+        ErrorPart::Detail => error.detail.clone(),
+        ErrorPart::Hint => error.hint.clone(),
+        ErrorPart::Context => error.context.as_deref().map(str::to_owned),
+        ErrorPart::Column => subject.and_then(|subject| subject.column.clone()),
+        ErrorPart::Constraint => subject.and_then(|subject| subject.constraint.clone()),
+        ErrorPart::Table => subject.map(|subject| subject.table.clone()),
+        ErrorPart::Schema => subject.map(|subject| subject.schema.clone()),
+        // No error has a type as its subject.
+        ErrorPart::DataType => None,
+    }
+    .unwrap_or_default()
+}
+
+/// Returns PostgreSQL's name of a kind of statement, for the context of errors.
+fn name_of<F: Form>(kind: &StepKind<F>) -> &'static str {
+    match kind {
+        StepKind::Run(statement) => statement.kind(),
+        StepKind::Assign(..) => "assignment",
+        StepKind::If(..) => "IF",
+        StepKind::Block(_) => "statement block",
+        StepKind::Loop(_) => "LOOP",
+        StepKind::Leave(leave) if leave.goes_on => "CONTINUE",
+        StepKind::Leave(_) => "EXIT",
+        StepKind::Raise(_) => "RAISE",
+        StepKind::Assert(..) => "ASSERT",
+        StepKind::Diagnose(_) => "GET DIAGNOSTICS",
+        StepKind::Return => "RETURN",
+        StepKind::Null => "NULL",
+    }
+}

@@ -1,0 +1,395 @@
+//! The bodies of procedures and of DO: blocks of statements with variables, branches, loops and handlers of errors.
+//!
+//! A body has two forms of one tree. The [`Written`] form has names and texts, as they were read. The bound form has
+//! plans and places in a frame, and is made from the written one if all statements can be planned before the body runs.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | this file | the tree |
+//! | `read` | reads a body from its text |
+//! | `control` | reads loops, branches, RAISE and the like |
+//! | `condition` | the names of errors, by which handlers know them |
+
+pub mod condition;
+mod control;
+mod read;
+
+pub(super) use read::{BodyKind, read_body};
+
+use crate::SqlError;
+use crate::depth::Syntax;
+use condition::Condition;
+use sqlparser::ast;
+use std::fmt::Debug;
+
+/// A form of a body: the types of its parts.
+pub trait Form {
+    /// A value that is computed when the body runs.
+    type Value: Debug;
+    /// A statement of SQL, with the variables that take its result.
+    type Statement: Debug + Described;
+    /// A variable that a value is assigned to.
+    type Target: Debug;
+    /// A variable where it is declared.
+    type Variable: Debug;
+}
+
+/// A statement that has a name in the contexts of errors.
+pub trait Described {
+    /// Returns PostgreSQL's name of the statement's kind.
+    fn kind(&self) -> &'static str;
+}
+
+impl Described for StatementSyntax {
+    fn kind(&self) -> &'static str {
+        match self.what {
+            Executed::Sql { performs: true, .. } => "PERFORM",
+            Executed::Sql { .. } | Executed::Other(_) => "SQL statement",
+            Executed::Dynamic { .. } => "EXECUTE",
+        }
+    }
+}
+
+/// The form of a body that has been read.
+#[derive(Debug)]
+pub struct Written;
+
+impl Form for Written {
+    type Value = Expression;
+    type Statement = StatementSyntax;
+    type Target = TargetSyntax;
+    type Variable = VariableSyntax;
+}
+
+/// A block: `[<<label>>] [DECLARE …] BEGIN … [EXCEPTION …] END`.
+#[derive(Debug)]
+pub struct Block<F: Form> {
+    /// The label, by which EXIT names the block.
+    pub label: Option<String>,
+    /// The variables, in the order of their declarations.
+    pub declarations: Vec<Declaration<F>>,
+    /// The statements.
+    pub steps: Vec<Step<F>>,
+    /// The handlers of errors, in the order in which they are tried.
+    pub handlers: Vec<Handler<F>>,
+}
+
+impl<F: Form> Default for Block<F> {
+    fn default() -> Self {
+        Self { label: None, declarations: Vec::new(), steps: Vec::new(), handlers: Vec::new() }
+    }
+}
+
+/// A variable with its first value.
+#[derive(Debug)]
+pub struct Declaration<F: Form> {
+    /// The line of the body, from one.
+    pub line: usize,
+    /// The variable.
+    pub variable: F::Variable,
+    /// The first value of the variable, which is NULL by default.
+    pub value: Option<F::Value>,
+}
+
+/// A handler of errors: `WHEN condition THEN …`.
+#[derive(Debug)]
+pub struct Handler<F: Form> {
+    /// The errors that the handler takes; it takes an error if one of these matches.
+    pub conditions: Vec<Condition>,
+    /// The variable that has the SQLSTATE of the error while the handler runs.
+    pub sqlstate: F::Variable,
+    /// The variable that has the message of the error while the handler runs.
+    pub sqlerrm: F::Variable,
+    /// The statements.
+    pub steps: Vec<Step<F>>,
+}
+
+/// A statement of a body.
+#[derive(Debug)]
+pub struct Step<F: Form> {
+    /// The line of the body, from one.
+    pub line: usize,
+    /// The kind of the statement, with its parts.
+    pub kind: StepKind<F>,
+}
+
+/// The kinds of statements in a body.
+#[derive(Debug)]
+pub enum StepKind<F: Form> {
+    /// Runs a statement of SQL.
+    Run(F::Statement),
+    /// Gives a variable a value.
+    Assign(F::Target, F::Value),
+    /// Runs the statements after the first condition that is true, or those of ELSE if none is.
+    If(Vec<(F::Value, Vec<Step<F>>)>, Vec<Step<F>>),
+    /// Runs a block within this one.
+    Block(Block<F>),
+    /// Runs statements again and again.
+    Loop(Loop<F>),
+    /// Leaves a loop or a block, or goes on with the next round of a loop.
+    Leave(Leave<F>),
+    /// Reports an error, or sends the client a notice.
+    Raise(Raise<F>),
+    /// Reports an error if the condition is not true. The message is optional.
+    Assert(F::Value, Option<F::Value>),
+    /// Gives variables the facts about the last statement, or about the error that is handled.
+    Diagnose(Vec<(F::Target, Fact)>),
+    /// Ends the body.
+    Return,
+    /// Does nothing.
+    Null,
+}
+
+/// A loop: `[<<label>>] … LOOP … END LOOP`.
+#[derive(Debug)]
+pub struct Loop<F: Form> {
+    /// The label, by which EXIT and CONTINUE name the loop.
+    pub label: Option<String>,
+    /// How often the statements run.
+    pub rounds: Rounds<F>,
+    /// The statements.
+    pub steps: Vec<Step<F>>,
+}
+
+/// How often the statements of a loop run.
+#[derive(Debug)]
+pub enum Rounds<F: Form> {
+    /// Until the loop is left.
+    Endless,
+    /// As long as the condition is true.
+    While(F::Value),
+    /// Once for each number of a range.
+    Range {
+        /// The variable that has the number.
+        variable: F::Variable,
+        /// The first number.
+        from: F::Value,
+        /// The last number, if the steps meet it.
+        to: F::Value,
+        /// The step from one number to the next, which is 1 by default.
+        by: Option<F::Value>,
+        /// Whether the numbers descend.
+        reverse: bool,
+    },
+    /// Once for each row of a query, whose columns are assigned to the query's variables.
+    Rows(F::Statement),
+}
+
+/// EXIT or CONTINUE.
+#[derive(Debug)]
+pub struct Leave<F: Form> {
+    /// Whether the statement is CONTINUE, and not EXIT.
+    pub goes_on: bool,
+    /// The label of the loop or block; the innermost loop if there is none.
+    pub label: Option<String>,
+    /// The condition without which the statement does nothing.
+    pub condition: Option<F::Value>,
+}
+
+/// RAISE.
+#[derive(Debug)]
+pub struct Raise<F: Form> {
+    /// The severity of a notice; `None` for an error.
+    pub notice: Option<&'static str>,
+    /// The kind of the error, with its name or SQLSTATE as written; `None` if the statement says none.
+    pub condition: Option<(Condition, String)>,
+    /// The parts of the message, and the values between them: one part more than values. `None` if the statement has
+    /// no message.
+    pub message: Option<(Vec<String>, Vec<F::Value>)>,
+    /// The options after USING.
+    pub options: Vec<(RaiseOption, F::Value)>,
+    /// Whether the statement is RAISE alone, which reports the error that is handled once more.
+    pub again: bool,
+}
+
+/// The options of RAISE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are PL/pgSQL's")]
+pub enum RaiseOption {
+    Message,
+    Detail,
+    Hint,
+    Errcode,
+    Column,
+    Constraint,
+    Table,
+    Schema,
+}
+
+/// A fact that GET DIAGNOSTICS tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// The number of rows of the last statement.
+    RowCount,
+    /// A part of the error that is handled.
+    Error(ErrorPart),
+}
+
+/// A part of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are PL/pgSQL's")]
+pub enum ErrorPart {
+    Sqlstate,
+    Message,
+    Detail,
+    Hint,
+    Context,
+    Column,
+    Constraint,
+    DataType,
+    Table,
+    Schema,
+}
+
+/// The body of a procedure or of DO, as it was written.
+#[derive(Debug, Default)]
+pub struct BodySyntax {
+    /// The outermost block.
+    pub block: Block<Written>,
+    /// The names of the procedures that the body calls.
+    pub calls: Vec<String>,
+}
+
+impl BodySyntax {
+    /// Returns the names of the types of all declared variables.
+    pub fn declared_types(&self) -> Vec<&ast::DataType> {
+        let mut types = Vec::new();
+        self.block.each_block(&mut |block| {
+            for declaration in &block.declarations {
+                if let VariableType::Named(ty) = &declaration.variable.ty {
+                    types.push(ty);
+                }
+            }
+        });
+        types
+    }
+}
+
+impl<F: Form> Block<F> {
+    /// Calls `visit` for this block and for all blocks in it.
+    pub fn each_block<'b>(&'b self, visit: &mut dyn FnMut(&'b Block<F>)) {
+        visit(self);
+        self.each_step(&mut |step| {
+            if let StepKind::Block(block) = &step.kind {
+                block.each_block(visit);
+            }
+        });
+    }
+
+    /// Calls `visit` for the statements of this block and of its branches and loops, but not for those in other blocks.
+    pub fn each_step<'b>(&'b self, visit: &mut dyn FnMut(&'b Step<F>)) {
+        each_step(&self.steps, visit);
+        self.handlers.iter().for_each(|handler| each_step(&handler.steps, visit));
+    }
+}
+
+fn each_step<'s, F: Form>(steps: &'s [Step<F>], visit: &mut dyn FnMut(&'s Step<F>)) {
+    for step in steps {
+        visit(step);
+        match &step.kind {
+            StepKind::If(arms, otherwise) => {
+                arms.iter().for_each(|(_, steps)| each_step(steps, visit));
+                each_step(otherwise, visit);
+            }
+            StepKind::Loop(looped) => each_step(&looped.steps, visit),
+            _ => {}
+        }
+    }
+}
+
+/// A variable as its declaration writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariableSyntax {
+    /// The name of the variable.
+    pub name: String,
+    /// The type of the variable.
+    pub ty: VariableType,
+    /// Whether no value may be assigned to the variable after its first.
+    pub constant: bool,
+    /// Whether the variable refuses NULL.
+    pub not_null: bool,
+}
+
+/// The type of a variable, as its declaration writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum VariableType {
+    /// The name of a type.
+    Named(ast::DataType),
+    /// `table.column%TYPE`, with the parts of the name.
+    OfColumn(Vec<String>),
+    /// `table%ROWTYPE`, with the parts of the name.
+    RowOf(Vec<String>),
+    /// `record`: a row of any query.
+    Record,
+}
+
+/// A variable that a value is assigned to, or a field of one that has a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetSyntax {
+    /// The name of the variable.
+    pub name: String,
+    /// The name of the field.
+    pub field: Option<String>,
+}
+
+/// A statement of SQL in a body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatementSyntax {
+    /// The statement without INTO.
+    pub what: Executed,
+    /// The variables after INTO.
+    pub into: Vec<TargetSyntax>,
+    /// Whether INTO says STRICT: there must be exactly one row.
+    pub strict: bool,
+}
+
+/// The part of a statement of a body that is executed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Executed {
+    /// A statement that reads or changes rows or calls a procedure. Its names may mean variables.
+    Sql {
+        /// The syntax of the statement.
+        statement: Syntax<ast::Statement>,
+        /// The text of the statement.
+        text: Fragment,
+        /// Whether the statement is PERFORM, whose rows are of no use.
+        performs: bool,
+    },
+    /// A statement of any other kind, by its text.
+    Other(Fragment),
+    /// EXECUTE: a statement whose text is computed.
+    Dynamic {
+        /// The text.
+        text: Expression,
+        /// The values of the parameters.
+        using: Vec<Expression>,
+    },
+}
+
+/// An expression with its text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    /// The syntax.
+    pub expr: Syntax<ast::Expr>,
+    /// The text of the expression.
+    pub text: Fragment,
+}
+
+/// A part of a body, with its place in the text that the client sent. The positions of errors are computed from this
+/// place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fragment {
+    /// The text of the part.
+    pub text: String,
+    /// The number of characters before the part in the text that the client sent, if it is known.
+    pub offset: Option<u32>,
+}
+
+/// Converts the position of an error within a part of a body to a position within the body. `characters` is the number
+/// of characters before the part.
+fn shifted(error: SqlError, characters: u32) -> SqlError {
+    match error.position {
+        Some(position) => error.at(position + characters),
+        None => error,
+    }
+}
