@@ -2,6 +2,9 @@ DROP TABLE IF EXISTS a;
 DROP TABLE IF EXISTS k;
 DROP TABLE IF EXISTS d;
 DROP TABLE IF EXISTS h, g, f;
+DROP TABLE IF EXISTS e;
+DROP TYPE IF EXISTS mood;
+DROP PROCEDURE IF EXISTS run;
 CREATE TABLE a (id int PRIMARY KEY, b boolean, s smallint, i int, l bigint, r real, d double precision, n numeric(10, 2), m numeric,
     c char(5), v varchar(8), t text, y bytea, e date, p timestamp, z timestamptz, u uuid, w interval, q time);
 CREATE TABLE k (id int PRIMARY KEY, grp int NOT NULL DEFAULT 1, name varchar(10) UNIQUE, qty int CHECK (qty >= 0), price numeric(8, 2) DEFAULT 0.5,
@@ -32,3 +35,24 @@ INSERT INTO d VALUES
     (4, '"a"', '"a"', '{NULL,[]}'),
     (5, '{"a":{"b":[10, 20.0]},"":1}', '{"a":{"b":[10, 20.0]},"":1.0}', '{1.0}'),
     (6, '-1.50', '-1.50', '{"[1, 2]",null}');
+CREATE TYPE mood AS ENUM ('sad', 'so so', 'ok', 'happy');
+CREATE TABLE e (id int PRIMARY KEY, m mood, o mood NOT NULL DEFAULT 'ok', ms mood[]);
+INSERT INTO e VALUES (1, 'sad', 'happy', '{sad,ok}'), (2, 'happy', 'ok', '{}'), (3, NULL, 'sad', NULL), (4, 'so so', 'so so', '{NULL,happy}'), (5, 'ok', 'ok', '{ok}');
+CREATE INDEX e_m_o ON e (m, o);
+CREATE PROCEDURE run(first int, last int, INOUT told text) LANGUAGE plpgsql AS $$
+DECLARE
+    r record;
+    n int := 0;
+BEGIN
+    told := '';
+    FOR r IN SELECT id, u FROM f WHERE id >= first AND id <= last ORDER BY id LOOP
+        CONTINUE WHEN r.u IS NULL;
+        BEGIN
+            UPDATE f SET u = r.u + 10 WHERE id = r.id;
+            n := n + 1;
+        EXCEPTION WHEN unique_violation OR foreign_key_violation THEN
+            told := told || r.id || ' ' || SQLSTATE || ' ';
+        END;
+    END LOOP;
+    told := told || n;
+END $$;

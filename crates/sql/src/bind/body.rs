@@ -5,7 +5,7 @@
 
 use super::binder::Binder;
 use super::scope::Scope;
-use super::variables::{Variables, check_assignable, strictness};
+use super::variables::{Contents, Variables, check_assignable, strictness};
 use crate::catalog::View;
 use crate::catalog::procedure::Procedure;
 use crate::depth::{self, Syntax, with_room};
@@ -38,10 +38,11 @@ pub(crate) enum Wanted<'w> {
     Variable(&'w str, Type),
 }
 
-/// Adds a declared variable to those of the body, and returns its place in the frame.
-pub(crate) fn declare(view: View<'_>, variables: &mut Variables, variable: &VariableSyntax) -> Result<Slots, SqlError> {
+/// Returns what a declared variable holds. Its first value is computed before the variable is
+/// [declared](Variables::declare), since a name in it means a variable around the block.
+pub(crate) fn contents(view: View<'_>, variable: &VariableSyntax) -> Result<Contents, SqlError> {
     match &variable.ty {
-        VariableType::Named(ty) => Ok(variables.declare_value(variable, view.data_type(ty)?)),
+        VariableType::Named(ty) => Ok(Contents::Value(view.data_type(ty)?)),
         VariableType::OfColumn(path) => {
             let [relation @ .., column] = &path[..] else { return Err(unsupported("%TYPE of this name")) };
             let columns = columns_of(view, relation)?;
@@ -50,10 +51,10 @@ pub(crate) fn declare(view: View<'_>, variables: &mut Variables, variable: &Vari
                 let message = format!("column \"{column}\" does not exist");
                 SqlError::new(state::UNDEFINED_COLUMN, message)
             })?;
-            Ok(variables.declare_value(variable, ty))
+            Ok(Contents::Value(ty))
         }
-        VariableType::RowOf(path) => Ok(variables.declare_row(variable, columns_of(view, path)?)),
-        VariableType::Record => Ok(variables.declare_record(variable)),
+        VariableType::RowOf(path) => Ok(Contents::Row(columns_of(view, path)?)),
+        VariableType::Record => Ok(Contents::Record),
     }
 }
 
@@ -264,8 +265,8 @@ impl Compiler<'_> {
         let mut handlers = Vec::with_capacity(written.handlers.len());
         for handler in &written.handlers {
             let start = self.variables.enter();
-            let sqlstate = declare(self.view, &mut self.variables, &handler.sqlstate)?;
-            let sqlerrm = declare(self.view, &mut self.variables, &handler.sqlerrm)?;
+            let (sqlstate, _) = self.declaration(&handler.sqlstate, None)?;
+            let (sqlerrm, _) = self.declaration(&handler.sqlerrm, None)?;
             let steps = self.steps(&handler.steps)?;
             self.variables.leave(start);
             handlers.push(Handler { conditions: handler.conditions.clone(), sqlstate, sqlerrm, steps });
@@ -279,16 +280,12 @@ impl Compiler<'_> {
         variable: &VariableSyntax,
         value: Option<&Expression>,
     ) -> Result<(Slots, Option<PlannedValue>), SqlError> {
-        let slots = declare(self.view, &mut self.variables, variable)?;
+        let contents = contents(self.view, variable)?;
         let value = match value {
+            Some(value) => Some(self.value(value, Wanted::Variable(&variable.name, contents.value_type()?))?),
             None => None,
-            Some(_) if slots.width != 1 => return Err(unsupported("a first value for a row")),
-            Some(value) => {
-                let ty = self.variables.types()[slots.first];
-                Some(self.value(value, Wanted::Variable(&variable.name, ty))?)
-            }
         };
-        Ok((slots, value))
+        Ok((self.variables.declare(variable, contents), value))
     }
 
     fn steps(&mut self, list: &[StepSyntax<Written>]) -> Result<Vec<Step>, SqlError> {
@@ -363,7 +360,7 @@ impl Compiler<'_> {
                 let from = self.value(from, Wanted::Type(Type::Int4))?;
                 let to = self.value(to, Wanted::Type(Type::Int4))?;
                 let by = self.optional(by.as_ref(), Wanted::Type(Type::Int4))?;
-                let variable = declare(self.view, &mut self.variables, variable)?;
+                let (variable, _) = self.declaration(variable, None)?;
                 Rounds::Range { variable, from, to, by, reverse: *reverse }
             }
             Rounds::Rows(query) => Rounds::Rows(self.statement(query)?),

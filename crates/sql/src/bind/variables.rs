@@ -48,6 +48,30 @@ enum Holder {
     Record(Vec<(String, usize)>),
 }
 
+/// The contents of a variable that is declared.
+#[derive(Debug)]
+pub(crate) enum Contents {
+    /// A value of this type.
+    Value(Type),
+    /// A row, with the names and types of its fields.
+    Row(Vec<(String, Type)>),
+    /// Rows of any queries.
+    Record,
+}
+
+impl Contents {
+    /// Returns the type of the value.
+    ///
+    /// # Errors
+    /// 0A000 if the variable has a row: it can have no first value.
+    pub(crate) fn value_type(&self) -> Result<Type, SqlError> {
+        match self {
+            Contents::Value(ty) => Ok(*ty),
+            Contents::Row(_) | Contents::Record => Err(unsupported("a first value for a row")),
+        }
+    }
+}
+
 /// A place in a body, up to which variables are forgotten when a block ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockStart {
@@ -157,33 +181,24 @@ impl Variables {
         number <= self.arguments
     }
 
-    /// Declares a variable of the present block, which has a value of this type.
-    pub(super) fn declare_value(&mut self, variable: &VariableSyntax, ty: Type) -> Slots {
-        let holder = Holder::Value(self.types.len());
-        let first = self.declare(variable, holder);
-        self.types.push(ty);
-        slots(variable, first, 1)
-    }
-
-    /// Declares a variable of the present block, which has a row of these fields.
-    pub(super) fn declare_row(&mut self, variable: &VariableSyntax, fields: Vec<(String, Type)>) -> Slots {
-        let named = fields.iter().zip(self.types.len()..).map(|((name, _), slot)| (name.clone(), slot)).collect();
-        let first = self.declare(variable, Holder::Row(named));
-        self.types.extend(fields.iter().map(|(_, ty)| *ty));
-        slots(variable, first, fields.len())
-    }
-
-    /// Declares a variable of the present block, which has rows of any queries.
-    pub(super) fn declare_record(&mut self, variable: &VariableSyntax) -> Slots {
-        let first = self.declare(variable, Holder::Record(Vec::new()));
-        slots(variable, first, 0)
-    }
-
-    /// Adds a variable. Returns the first free slot.
-    fn declare(&mut self, variable: &VariableSyntax, holder: Holder) -> usize {
+    /// Declares a variable of the present block. Returns its place in the frame.
+    pub(crate) fn declare(&mut self, variable: &VariableSyntax, contents: Contents) -> Slots {
+        let first = self.types.len();
+        let holder = match contents {
+            Contents::Value(ty) => {
+                self.types.push(ty);
+                Holder::Value(first)
+            }
+            Contents::Row(fields) => {
+                self.types.extend(fields.iter().map(|(_, ty)| *ty));
+                Holder::Row(fields.into_iter().map(|(name, _)| name).zip(first..).collect())
+            }
+            Contents::Record => Holder::Record(Vec::new()),
+        };
         let (name, constant, not_null) = (Some(variable.name.clone()), variable.constant, variable.not_null);
         self.known.push(Known { name, holder, constant, not_null });
-        self.types.len()
+        let not_null = variable.not_null.then(|| Arc::from(variable.name.as_str()));
+        Slots { first, width: self.types.len() - first, not_null }
     }
 
     /// Returns the type of the value of a variable or field.
@@ -271,10 +286,6 @@ impl Variables {
         self.shapes += 1;
         Ok(())
     }
-}
-
-fn slots(variable: &VariableSyntax, first: usize, width: usize) -> Slots {
-    Slots { first, width, not_null: variable.not_null.then(|| Arc::from(variable.name.as_str())) }
 }
 
 fn field(fields: &[(String, usize)], name: &str) -> Option<usize> {

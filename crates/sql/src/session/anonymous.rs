@@ -4,7 +4,7 @@
 use super::Session;
 use super::output::{Output, Tag};
 use super::transaction::is_transaction_control;
-use crate::bind::body::{body_statement, declare, row_targets, target_type, value_statement, value_target};
+use crate::bind::body::{body_statement, contents, row_targets, target_type, value_statement, value_target};
 use crate::bind::variables::{BlockStart, Variables};
 use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
 use crate::database::plan;
@@ -239,17 +239,19 @@ impl Machine for Anonymous<'_, '_, '_> {
     }
 
     fn declare(&mut self, variable: &VariableSyntax, value: Option<&Expression>) -> Result<Slots, Fail> {
-        let slots = declare(self.session.view(), &mut self.variables, variable)?;
+        let contents = contents(self.session.view(), variable)?;
+        let first = match value {
+            Some(value) => self.evaluate(value, Wanted::Variable(&variable.name, contents.value_type()?))?.0,
+            None => Value::Null,
+        };
+        let slots = self.variables.declare(variable, contents);
+        if value.is_some() {
+            check_not_null(&first, slots.not_null.as_deref())?;
+        }
+        self.values.truncate(slots.first);
         self.values.resize(self.variables.types().len(), Value::Null);
-        self.values[slots.first..].fill(Value::Null);
-        if let Some(value) = value {
-            if slots.width != 1 {
-                return Err(unsupported("a first value for a row").into());
-            }
-            let ty = self.variables.types()[slots.first];
-            let (value, _) = self.evaluate(value, Wanted::Variable(&variable.name, ty))?;
-            check_not_null(&value, slots.not_null.as_deref())?;
-            self.values[slots.first] = value;
+        if slots.width > 0 {
+            self.values[slots.first] = first;
         }
         Ok(slots)
     }
