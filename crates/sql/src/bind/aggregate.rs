@@ -3,13 +3,13 @@
 use super::array::array_of;
 use super::binder::Binder;
 use super::errors::{ambiguous_function, no_function};
-use super::json::{check_equality, check_order};
+use super::json::{check_equality, check_order, takes_rows};
 use super::scope::Scope;
 use super::select_state::Aggregates;
 use super::typed::Typed;
 use super::types::{common_number, plain_type};
 use crate::error::unsupported;
-use crate::expr::{Expr, Strictness};
+use crate::expr::{Expr, Function, Strictness, Variadic};
 use crate::plan::{AggregateCall, AggregateFunction, AggregateOrder};
 use crate::types::without_modifier;
 use crate::{SqlError, state};
@@ -88,14 +88,24 @@ impl Binder<'_> {
             [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if function == AggregateFunction::Count => {
                 call_of(AggregateFunction::CountRows, None, Type::Int8)
             }
-            [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] if !takes_two(function) => {
-                let typed = self.aggregate_argument(argument, given, scope)?;
+            [FunctionArg::Unnamed(argument @ (FunctionArgExpr::Expr(_) | FunctionArgExpr::QualifiedWildcard(_)))]
+                if !takes_two(function) =>
+            {
+                let typed = match argument {
+                    FunctionArgExpr::Expr(argument) => self.aggregate_argument(argument, given, scope)?,
+                    FunctionArgExpr::QualifiedWildcard(relation) if takes_rows(name) => {
+                        self.whole_row(relation, scope)?
+                    }
+                    _ => return Err(unsupported("this kind of argument")),
+                };
+                let is_row = matches!(typed.expr, Expr::Call(Function::Variadic(Variadic::JsonRow { .. }), _));
                 if let (true, Some(ty)) = (distinct, typed.ty) {
                     check_equality(ty)?;
                 }
                 let (argument, result) = self.aggregate_types(name, function, typed)?;
                 let function = match (function, result) {
                     (AggregateFunction::Array(_), Type::Array(element)) => AggregateFunction::Array(element),
+                    (AggregateFunction::Json { binary, .. }, _) => AggregateFunction::Json { binary, rows: is_row },
                     _ => function,
                 };
                 AggregateCall { distinct, ..call_of(function, Some(argument), result) }
@@ -143,7 +153,10 @@ impl Binder<'_> {
     }
 
     fn aggregate_argument(&mut self, argument: &A, given: &Given<'_>, scope: &Scope) -> Result<Typed, SqlError> {
-        if given.windowed { self.expr(argument, scope) } else { self.plain(argument, scope, "aggregate") }
+        let bind = |binder: &mut Self| {
+            if takes_rows(given.name) { binder.json_argument(argument, scope) } else { binder.expr(argument, scope) }
+        };
+        if given.windowed { bind(self) } else { self.without_aggregates("aggregate", bind) }
     }
 
     /// Casts the argument to the type in which the function computes, and returns it with the type of the function's
@@ -191,7 +204,7 @@ impl Binder<'_> {
                 _ => (Type::Numeric(None), Type::Numeric(None)),
             },
             AggregateFunction::Join => (Type::Text, Type::Text),
-            AggregateFunction::Json { binary } | AggregateFunction::JsonObject { binary } => {
+            AggregateFunction::Json { binary, .. } | AggregateFunction::JsonObject { binary } => {
                 let undetermined = || {
                     let message = "could not determine polymorphic type because input has type unknown";
                     SqlError::new(state::DATATYPE_MISMATCH, message)
@@ -278,8 +291,8 @@ pub(super) fn aggregate_named(name: &str) -> Option<AggregateFunction> {
         "bit_or" => AggregateFunction::BitOr,
         "bit_xor" => AggregateFunction::BitXor,
         "string_agg" => AggregateFunction::Join,
-        "json_agg" => AggregateFunction::Json { binary: false },
-        "jsonb_agg" => AggregateFunction::Json { binary: true },
+        "json_agg" => AggregateFunction::Json { binary: false, rows: false },
+        "jsonb_agg" => AggregateFunction::Json { binary: true, rows: false },
         "json_object_agg" => AggregateFunction::JsonObject { binary: false },
         "jsonb_object_agg" => AggregateFunction::JsonObject { binary: true },
         "array_agg" => AggregateFunction::Array(Element::Text),

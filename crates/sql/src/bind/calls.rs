@@ -3,7 +3,7 @@
 use super::aggregate::{Given, aggregate_named};
 use super::binder::Binder;
 use super::errors::{ambiguous_function, ambiguous_operator, no_function, no_operator, no_prefix_operator};
-use super::json::refuse_json_function;
+use super::json::{refuse_json_function, takes_rows};
 use super::scope::Scope;
 use super::typed::Typed;
 use super::window::is_window_function;
@@ -313,6 +313,12 @@ impl Binder<'_> {
                     ..
                 })) if OF_SEQUENCES.contains(&name) => {
                     arguments.push(self.expr(expr, scope)?);
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) if takes_rows(name) => {
+                    arguments.push(self.json_argument(argument, scope)?);
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(relation)) if takes_rows(name) => {
+                    arguments.push(self.whole_row(relation, scope)?);
                 }
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => arguments.push(self.expr(argument, scope)?),
                 _ => return Err(unsupported("this kind of argument")),

@@ -5,11 +5,14 @@ use super::errors::no_function;
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::error::unsupported;
-use crate::expr::{ArrayFunction, Expr, Function, Strictness};
+use crate::expr::{ArrayFunction, Expr, Function, Strictness, Variadic};
+use crate::parse::names::fold;
 use crate::types::type_name;
 use crate::{SqlError, state};
-use hotrow_storage::{Element, Type};
-use sqlparser::ast::{self, AccessExpr, BinaryOperator as B, Subscript};
+use hotrow_storage::{Element, Type, Value};
+use sqlparser::ast::{
+    self, AccessExpr, BinaryOperator as B, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments, Subscript,
+};
 
 /// Whether a type has no equality and no order: `json`, and arrays of it.
 fn is_json(ty: Type) -> bool {
@@ -93,6 +96,76 @@ impl Binder<'_> {
         Ok(value)
     }
 
+    /// Binds an argument of a function of JSON. Unlike other functions, these take rows: the name of a FROM item, all of
+    /// its columns, or a row of expressions.
+    pub(super) fn json_argument(&mut self, argument: &A, scope: &Scope) -> Result<Typed, SqlError> {
+        match argument {
+            A::Identifier(name) => match self.expr(argument, scope) {
+                Err(error) if error.state == state::UNDEFINED_COLUMN => self.row_of_relation(name, scope)?.ok_or(error),
+                bound => bound,
+            },
+            A::Tuple(list) => self.row_of_values(list, scope),
+            A::Function(function) if function.name.to_string().eq_ignore_ascii_case("row") => match &function.args {
+                FunctionArguments::List(list) => {
+                    let values = list.args.iter().map(|argument| match argument {
+                        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Ok(value.clone()),
+                        _ => Err(unsupported("this kind of argument")),
+                    });
+                    self.row_of_values(&values.collect::<Result<Vec<_>, _>>()?, scope)
+                }
+                _ => self.expr(argument, scope),
+            },
+            _ => self.expr(argument, scope),
+        }
+    }
+
+    /// Binds the row of a FROM item as JSON. Returns `None` if no item has this name.
+    pub(super) fn row_of_relation(&mut self, name: &ast::Ident, scope: &Scope) -> Result<Option<Typed>, SqlError> {
+        let wanted = fold(name);
+        let scopes = std::iter::once(scope).chain(self.around.levels.iter().rev().map(|level| &level.scope));
+        let found = scopes.flat_map(Scope::relations).find(|known| known.is_called(&wanted));
+        let Some(relation) = found else { return Ok(None) };
+        let columns: Vec<_> = relation.columns.iter().map(|column| column.name.clone()).collect();
+        let mut fields = Vec::with_capacity(columns.len());
+        for column in columns {
+            let place = ast::Ident { span: name.span, ..ast::Ident::with_quote('"', column.clone()) };
+            fields.push((column, self.column(Some(&wanted), &place, scope)?));
+        }
+        self.json_row(fields, true).map(Some)
+    }
+
+    /// Binds `relation.*` as an argument: the row of the FROM item.
+    pub(super) fn whole_row(&mut self, relation: &ast::ObjectName, scope: &Scope) -> Result<Typed, SqlError> {
+        let [ast::ObjectNamePart::Identifier(name)] = &relation.0[..] else {
+            return Err(unsupported("a row of a relation that is named with its schema"));
+        };
+        match self.row_of_relation(name, scope)? {
+            Some(row) => Ok(row),
+            None => Err(self.locate(self.missing_relation(&fold(name), scope), name.span)),
+        }
+    }
+
+    /// Binds `ROW(a, b)` as JSON. The fields have the names `f1`, `f2` and so on.
+    fn row_of_values(&mut self, list: &[A], scope: &Scope) -> Result<Typed, SqlError> {
+        let mut fields = Vec::with_capacity(list.len());
+        for (value, at) in list.iter().zip(1..) {
+            fields.push((format!("f{at}"), self.json_argument(value, scope)?));
+        }
+        self.json_row(fields, false)
+    }
+
+    /// Makes a JSON object of the fields of a row. `of_relation` says that the row is that of a FROM item, which is NULL
+    /// if an outer join has found none.
+    fn json_row(&mut self, fields: Vec<(String, Typed)>, of_relation: bool) -> Result<Typed, SqlError> {
+        let mut list = Vec::with_capacity(fields.len() * 2);
+        for (name, value) in fields {
+            let value = self.with_name(value)?;
+            list.push(Expr::Const(Value::Text(name.into())));
+            list.push(self.resolved(value)?.0);
+        }
+        Ok(Typed::new(Expr::Call(Function::Variadic(Variadic::JsonRow { of_relation }), list), Type::Json))
+    }
+
     /// Binds those functions of JSON whose arguments need a check or a form of their own. Returns `None` if the
     /// function is not one of them.
     pub(super) fn json_function(&mut self, name: &str, arguments: &[Typed]) -> Result<Option<Typed>, SqlError> {
@@ -113,6 +186,11 @@ impl Binder<'_> {
                 let operator = if name.ends_with("_text") { "#>>" } else { "#>" };
                 self.resolve(operator, vec![whole, path]).map(Some)
             }
+            (
+                "row_to_json",
+                [row @ Typed { expr: Expr::Call(Function::Variadic(Variadic::JsonRow { .. }), _), .. }],
+            ) => Ok(Some(row.clone())),
+            ("row_to_json", [_, _]) => Err(unsupported("row_to_json with line feeds")),
             ("to_json" | "to_jsonb", [Typed { ty: None, .. }]) => {
                 let message = "could not determine polymorphic type because input has type unknown";
                 Err(SqlError::new(state::DATATYPE_MISMATCH, message))
@@ -126,13 +204,15 @@ impl Binder<'_> {
     }
 }
 
-/// Returns the error for JSON functions that are not supported: those that take a row as a value, and those of the
-/// language jsonpath.
+/// Whether the function of this name takes rows as arguments, which become JSON.
+pub(super) fn takes_rows(name: &str) -> bool {
+    let builds = ["build_array", "build_object", "agg", "object_agg"];
+    let of_json = |kind: &str| name.strip_prefix(kind).is_some_and(|rest| builds.contains(&rest));
+    ["row_to_json", "to_json", "to_jsonb"].contains(&name) || of_json("json_") || of_json("jsonb_")
+}
+
+/// Returns the error for the functions of the language jsonpath, which are not supported.
 pub(super) fn refuse_json_function(name: &str, list: &[ast::FunctionArg]) -> Result<(), SqlError> {
-    if name == "row_to_json" {
-        let error = unsupported("row_to_json: a row as a value");
-        return Err(error.hint("json_build_object('column', column, ...) makes the same of a row's columns."));
-    }
     if name.starts_with("jsonb_path_") && !list.is_empty() {
         let error = unsupported(&format!("{name}: jsonpath"));
         return Err(error.hint("The operators ->, #>, @> and ? find parts of a jsonb."));

@@ -225,7 +225,8 @@ impl State {
         env: &Env<'_>,
     ) -> Result<(), SqlError> {
         if let AggregateFunction::Json { .. } | AggregateFunction::JsonObject { .. } = function {
-            return self.append_json(separator, value, env);
+            let is_row = matches!(function, AggregateFunction::Json { rows: true, .. }) && !value.is_null();
+            return self.append_json(separator, value, is_row, env);
         }
         if let Some(array) = &mut self.array {
             check_size(array.size().saturating_add(value_bytes(value)), env.memory)?;
@@ -248,11 +249,11 @@ impl State {
     }
 
     /// Appends an element or a member to the JSON text. `result` puts the brackets around it.
-    fn append_json(&mut self, key: &str, value: &Value<'_>, env: &Env<'_>) -> Result<(), SqlError> {
+    fn append_json(&mut self, key: &str, value: &Value<'_>, is_row: bool, env: &Env<'_>) -> Result<(), SqlError> {
         if !self.json.is_empty() {
             self.json.extend_from_slice(b", ");
-            // Arrays stand on lines of their own, as PostgreSQL writes them.
-            if key.is_empty() && matches!(value, Value::Array(_)) {
+            // Arrays and rows stand on lines of their own, as PostgreSQL writes them.
+            if key.is_empty() && (is_row || matches!(value, Value::Array(_))) {
                 self.json.extend_from_slice(b"\n ");
             }
         }
@@ -301,7 +302,7 @@ impl State {
             AggregateFunction::Array(_) => {
                 return Ok(self.array.map_or(Value::Null, |array| Value::Array(array.finish())));
             }
-            AggregateFunction::Json { binary } => {
+            AggregateFunction::Json { binary, .. } => {
                 return finish_json([b"[", &self.json[..], b"]"].concat().as_slice().into(), binary, env.memory);
             }
             AggregateFunction::JsonObject { binary } => {

@@ -36,6 +36,8 @@ pub enum AggregateFunction {
     Json {
         /// Whether the function is `jsonb_agg`, not `json_agg`.
         binary: bool,
+        /// Whether the values are rows.
+        rows: bool,
     },
     /// `json_object_agg(key, x)`, `jsonb_object_agg(key, x)`. The key is in [`AggregateCall::separator`].
     JsonObject {

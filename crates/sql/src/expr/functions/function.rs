@@ -443,6 +443,11 @@ pub enum Variadic {
     JsonObject(bool),
     /// `json_build_array`: an array of the arguments. The flag says whether it is a `jsonb`.
     JsonArray(bool),
+    /// A row as a `json`: an object of alternating names and values.
+    JsonRow {
+        /// Whether the row is that of a FROM item, which is NULL if all of its columns are.
+        of_relation: bool,
+    },
     /// `to_json`: the argument as JSON. The flag says whether it is a `jsonb`.
     ToJson(bool),
 }

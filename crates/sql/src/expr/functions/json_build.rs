@@ -51,6 +51,33 @@ pub(super) fn object(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>
     finish(out, binary, env.memory)
 }
 
+/// Evaluates a row of alternating names and values. If it is the row `of_relation`, and all values are NULL, the result
+/// is NULL.
+pub(super) fn row(
+    list: &[Expr],
+    of_relation: bool,
+    env: &Env<'_>,
+    row: &Input<'_>,
+) -> Result<Value<'static>, SqlError> {
+    let mut out = BytesMut::from("{");
+    let mut is_null = of_relation;
+    for (at, pair) in list.chunks_exact(2).enumerate() {
+        let value = pair[1].eval(env, row)?;
+        is_null &= value.is_null();
+        if at > 0 {
+            out.put_u8(b',');
+        }
+        write_key(&pair[0].eval(env, row)?, &mut out, env)?;
+        out.put_u8(b':');
+        write(&value, &mut out, env)?;
+    }
+    if is_null {
+        return Ok(Value::Null);
+    }
+    out.put_u8(b'}');
+    finish(out, false, env.memory)
+}
+
 /// Evaluates `json_build_array(value, …)`.
 pub(super) fn array(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
     let mut out = BytesMut::from("[");

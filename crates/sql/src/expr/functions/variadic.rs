@@ -62,6 +62,7 @@ impl Variadic {
             }
             Variadic::JsonObject(binary) => json_build::object(arguments, binary, env, row),
             Variadic::JsonArray(binary) => json_build::array(arguments, binary, env, row),
+            Variadic::JsonRow { of_relation } => json_build::row(arguments, of_relation, env, row),
             Variadic::ToJson(binary) => json_build::value(arguments, binary, env, row),
             Variadic::CountNulls | Variadic::CountValues => {
                 let mut count = 0;
