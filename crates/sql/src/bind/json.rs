@@ -96,8 +96,8 @@ impl Binder<'_> {
         Ok(value)
     }
 
-    /// Binds an argument of a function of JSON. Unlike other functions, these take rows: the name of a FROM item, all of
-    /// its columns, or a row of expressions.
+    /// Binds an argument of a function of JSON. Unlike other functions, these take rows: the name of a FROM item, all
+    /// of its columns, or a row of expressions.
     pub(super) fn json_argument(&mut self, argument: &A, scope: &Scope) -> Result<Typed, SqlError> {
         match argument {
             A::Identifier(name) => match self.expr(argument, scope) {
@@ -154,8 +154,8 @@ impl Binder<'_> {
         self.json_row(fields, false)
     }
 
-    /// Makes a JSON object of the fields of a row. `of_relation` says that the row is that of a FROM item, which is NULL
-    /// if an outer join has found none.
+    /// Makes a JSON object of the fields of a row. `of_relation` says that the row is that of a FROM item, which is
+    /// NULL if an outer join has found none.
     fn json_row(&mut self, fields: Vec<(String, Typed)>, of_relation: bool) -> Result<Typed, SqlError> {
         let mut list = Vec::with_capacity(fields.len() * 2);
         for (name, value) in fields {
