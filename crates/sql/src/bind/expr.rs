@@ -435,6 +435,7 @@ impl Binder<'_> {
         let without = self.without_subqueries;
         match place {
             "DEFAULT expressions" => self.without_subqueries = Some("DEFAULT expression"),
+            "column generation expressions" => self.without_subqueries = Some("column generation expression"),
             "check constraints" => self.without_subqueries = Some("check constraint"),
             "EXECUTE parameters" => self.without_subqueries = Some("EXECUTE parameter"),
             "CALL arguments" => self.without_subqueries = Some("CALL argument"),

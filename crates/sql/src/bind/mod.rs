@@ -36,7 +36,7 @@
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
-//! | `ddl` | expressions of DEFAULT, CHECK and ALTER TABLE |
+//! | `ddl` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE |
 //! | `procedure`, `variables` | procedures and CALL; the variables of a body |
 //! | `catalog` | casts and operators with which tools query the system catalogs |
 //! | `view` | views |
@@ -97,7 +97,10 @@ mod windows;
 mod with;
 
 pub(crate) use binder::Binder;
-pub use ddl::{bind_conversion, bind_stored_check, bind_stored_default, define_check, define_default, used_by_default};
+pub use ddl::{
+    bind_conversion, bind_stored_check, bind_stored_computed, bind_stored_default, define_check, define_default,
+    define_generated, used_by_default,
+};
 pub(crate) use explain::{explained, planned};
 pub(crate) use procedure::compile_new;
 pub use procedure::{argument_types, check_recursion, define_arguments};

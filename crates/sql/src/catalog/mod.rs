@@ -36,7 +36,9 @@ mod used;
 pub mod view;
 
 pub use definitions::{Catalog, Changes, View};
-pub use expression::{Check, Condition, DefaultSource, DefaultValue, Mentioned, Written};
+pub use expression::{Check, Computed, DefaultSource, DefaultValue, Mentioned, RowExpression, Written};
 pub(crate) use table::column_of;
-pub use table::{Comments, HIDDEN, Part, Rules, Table, describe, describe_as, rename_comment};
+pub use table::{
+    Comments, HIDDEN, HIDDEN_PREFIX, Part, Rules, Table, describe, describe_as, rename_comment, visible_columns,
+};
 pub use used::Used;

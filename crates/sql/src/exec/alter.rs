@@ -6,6 +6,7 @@
 use super::Fail;
 use super::constraint::Dependents;
 use super::ddl::{Ddl, Draft, shown};
+use super::generated;
 use super::rebuild::NewColumn;
 use crate::bind::{bind_conversion, define_default};
 use crate::catalog::sequence::Sequence;
@@ -108,7 +109,7 @@ impl Ddl<'_> {
             return self.drop_foreign_key(table.name(), name);
         }
         let dependents = self.dependents_of_index(table, format!("constraint {name} on table {}", table.name()), name);
-        self.drop_dependent_keys(dependents, cascade)?;
+        self.drop_dependent_objects(dependents, cascade)?;
         let table = &self.owned_table(table.name())?;
         let mut draft = self.draft(table);
         if draft.rules.checks.iter().any(|check| check.name == name) {
@@ -145,6 +146,7 @@ impl Ddl<'_> {
         }
         let mut draft = self.draft(table);
         self.add_column(&mut draft, column)?;
+        self.add_generated(&mut draft, std::slice::from_ref(column))?;
         for option in &column.options {
             self.add_column_constraint(&mut draft, column, option)?;
         }
@@ -162,7 +164,8 @@ impl Ddl<'_> {
         self.add_references(table.name(), column)
     }
 
-    /// Drops a column, and with it the keys, indexes and constraints that it is part of.
+    /// Drops a column, and with it the keys, indexes and constraints that it is part of. CASCADE drops the generated
+    /// columns, too, that are computed from it.
     pub(super) fn drop_column(
         &mut self,
         table: &Arc<Table>,
@@ -192,30 +195,23 @@ impl Ddl<'_> {
                 dependents.push(&child, &key, &subject);
             }
         }
-        self.drop_dependent_keys(dependents, cascade)?;
+        generated::add_dependents(table, at, &subject, &mut dependents);
+        self.drop_dependent_objects(dependents, cascade)?;
         for key in table.rules.foreign_keys.iter().filter(|key| key.columns.contains(&at)) {
             self.drop_foreign_key(table.name(), &key.name)?;
         }
         let table = &self.owned_table(table.name())?;
+        let at = column_of(table, name)?;
         let mut draft = self.draft(table);
         if draft.schema.key.contains(&at) {
             draft.rules.primary_key = None;
             draft.schema.key.clear();
         }
         draft.schema.indexes.retain(|index| !index.columns.contains(&at));
-        let Draft { schema, rules, partition_key } = &mut draft;
+        let Draft { schema, rules, .. } = &mut draft;
         rules.unique_constraints.retain(|unique| schema.indexes.iter().any(|index| index.name == *unique));
         rules.checks.retain(|check| !check.condition.looks_at(at));
-        rules.identities.retain(|(identity, _)| *identity != at);
-        schema.columns.remove(at);
-        rules.defaults.remove(at);
-        let move_up = |column: &mut usize| *column -= usize::from(*column > at);
-        schema.key.iter_mut().for_each(move_up);
-        schema.indexes.iter_mut().flat_map(|index| &mut index.columns).for_each(move_up);
-        rules.identities.iter_mut().for_each(|(identity, _)| move_up(identity));
-        rules.foreign_keys.iter_mut().flat_map(|key| &mut key.columns).for_each(move_up);
-        rules.checks.iter_mut().flat_map(|check| &mut check.condition.columns).for_each(move_up);
-        partition_key.iter_mut().for_each(move_up);
+        draft.remove_column(at);
         let columns = (0..table.visible()).filter(|&column| column != at).map(NewColumn::Kept).collect();
         let changed = self.rebuilt(table, draft, columns)?;
         self.publish(changed);
@@ -335,6 +331,13 @@ impl Ddl<'_> {
             AlterColumnOperation::SetDefault { .. } | AlterColumnOperation::DropDefault if is_identity => {
                 Err(is_an_identity(table, name).into())
             }
+            AlterColumnOperation::SetDefault { .. } if table.is_generated(at) => {
+                Err(generated::is_generated(table, name).into())
+            }
+            AlterColumnOperation::DropDefault if table.is_generated(at) => {
+                let error = generated::is_generated(table, name);
+                Err(error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.").into())
+            }
             AlterColumnOperation::SetDefault { value } => {
                 self.keep_type(ty)?;
                 self.keep_mentioned(value)?;
@@ -368,7 +371,8 @@ impl Ddl<'_> {
                 self.change_type(table, at, data_type, using.as_ref())
             }
             AlterColumnOperation::AddGenerated { generated_as, sequence_options } => {
-                if is_identity || draft.rules.defaults[at].is_some() || draft.schema.columns[at].nullable {
+                let has_default = draft.rules.defaults[at].is_some() || table.is_generated(at);
+                if is_identity || has_default || draft.schema.columns[at].nullable {
                     return Err(no_identity(table, at, is_identity).into());
                 }
                 let options = Self::identity_options(sequence_options.as_deref())?;
@@ -397,12 +401,21 @@ impl Ddl<'_> {
             let what = "changing the type of a column that a CHECK constraint looks at";
             return Err(unsupported(what).hint("Drop the constraint, and add it again afterwards.").into());
         }
+        generated::check_unused(table, at)?;
         let value = match using {
+            Some(_) if table.is_generated(at) => {
+                let message = "cannot specify USING when altering type of generated column";
+                let detail = format!("Column \"{name}\" is a generated column.");
+                return Err(SqlError::new(state::INVALID_COLUMN_DEFINITION, message).detail(detail).into());
+            }
             Some(using) => bind_conversion(using, table, name, ty, self.view())?,
             None => Expr::Column(at).assigned(old.ty, ty).ok_or_else(|| {
                 let message = format!("column \"{name}\" cannot be cast automatically to type {}", type_name(Some(ty)));
-                SqlError::new(state::DATATYPE_MISMATCH, message)
-                    .hint(format!("You might need to specify \"USING {name}::{}\".", type_name(Some(ty))))
+                let error = SqlError::new(state::DATATYPE_MISMATCH, message);
+                if table.is_generated(at) {
+                    return error;
+                }
+                error.hint(format!("You might need to specify \"USING {name}::{}\".", type_name(Some(ty))))
             })?,
         };
         let mut draft = self.draft(table);
@@ -424,6 +437,7 @@ impl Ddl<'_> {
             }
             default.types.push(ty);
         }
+        self.retype_generated(&mut draft, at, ty)?;
         draft.schema.columns[at].ty = ty;
         let mut columns: Vec<_> = kept(table).collect();
         columns[at] = NewColumn::Computed(value);

@@ -4,7 +4,7 @@ use super::Fail;
 use super::ddl::{Ddl, Draft};
 use crate::bind::not_a_table;
 use crate::catalog::sequence::Sequence;
-use crate::catalog::{Check, Part, Table};
+use crate::catalog::{Check, Computed, Part, Table};
 use crate::parse::like::LikeOptions;
 use crate::parse::sequence::SequenceOption;
 use crate::table_lock::Mode;
@@ -28,7 +28,7 @@ impl Ddl<'_> {
         let source = self.view().table(&name).ok_or_else(|| not_a_table(&name, self.view()))?;
         self.keep_types_of(&source)?;
         self.keep_types_in_rules(&source.rules)?;
-        let first = draft.schema.columns.len();
+        let first = draft.visible();
         for (at, column) in source.schema.columns[..source.visible()].iter().enumerate() {
             if draft.schema.column(&column.name).is_some() {
                 let message = format!("column \"{}\" specified more than once", column.name);
@@ -36,8 +36,7 @@ impl Ddl<'_> {
             }
             let identity = source.rules.identities.iter().find(|(identity, _)| *identity == at);
             let default = match identity {
-                Some((_, always)) if options.identity => {
-                    draft.rules.identities.push((first + at, *always));
+                Some(_) if options.identity => {
                     let like = self.sequence_options(&source, at);
                     Some(self.own_sequence(draft, &column.name, column.ty, &like)?)
                 }
@@ -47,12 +46,18 @@ impl Ddl<'_> {
             if let Some(default) = &default {
                 self.lock_sequences(default)?;
             }
-            draft.schema.columns.push(Column::clone(column));
-            draft.rules.defaults.push(default);
+            let new = draft.add_column(Column::clone(column), default);
+            draft.rules.identities.extend(identity.filter(|_| options.identity).map(|(_, always)| (new, *always)));
             let comment = source.rules.comments.get(&Part::Column(column.name.clone()));
             if let Some(comment) = comment.filter(|_| options.comments) {
                 draft.rules.comments.insert(Part::Column(column.name.clone()), comment.clone());
             }
+        }
+        let generated = source.rules.computed.iter().filter(|computed| computed.column < source.visible());
+        for Computed { column, value } in generated.filter(|_| options.generated) {
+            let mut value = value.clone();
+            value.columns.iter_mut().for_each(|column| *column += first);
+            draft.rules.computed.push(Computed { column: first + column, value });
         }
         if options.constraints {
             for check in &source.rules.checks {

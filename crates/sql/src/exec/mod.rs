@@ -48,6 +48,7 @@ pub(crate) mod dml;
 mod dml_from;
 mod enumeration;
 mod foreign_key;
+mod generated;
 mod join;
 mod json_rows;
 mod kept;

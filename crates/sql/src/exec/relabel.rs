@@ -58,6 +58,11 @@ impl Ddl<'_> {
                     return refuse(format!("Constraint {} of table {}", check.name, table.plain_name()));
                 }
             }
+            for computed in &table.rules.computed {
+                if mentioned(&*computed.value.expression.syntax)? {
+                    return refuse(format!("Column {} of table {}", columns[computed.column].name, table.plain_name()));
+                }
+            }
             users.push(table.name().to_owned());
         }
         for view in self.view().views() {

@@ -3,7 +3,7 @@
 use super::comment::without_stale_comments;
 use super::constraint::{Dependents, check_immediate};
 use super::ddl::{Ddl, Draft, duplicate_constraint, shown};
-use super::{Fail, partition, storage};
+use super::{Fail, generated, partition, storage};
 use crate::bind::{define_check, define_default, not_a_table};
 use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table};
 use crate::error::unsupported;
@@ -54,6 +54,7 @@ impl Ddl<'_> {
                 None => self.add_column(&mut draft, column)?,
             }
         }
+        self.add_generated(&mut draft, &create.columns)?;
         // Keys first: CHECK may come before PRIMARY KEY, and names are given in this order.
         for column in &create.columns {
             for option in &column.options {
@@ -156,7 +157,7 @@ impl Ddl<'_> {
         let serial = serial_type(&column.data_type);
         let ty = serial.map_or_else(|| self.view().data_type(&column.data_type), Ok)?;
         self.keep_type(ty)?;
-        let (mut nullable, mut default) = (serial.is_none(), None);
+        let (mut nullable, mut default, mut identity) = (serial.is_none(), None, None);
         let twice = |default: &mut Option<DefaultValue>, new: DefaultValue| match default.replace(new) {
             None => Ok(()),
             Some(_) => {
@@ -183,8 +184,7 @@ impl Ddl<'_> {
                     }
                     let options = Self::identity_options(sequence_options.as_deref())?;
                     twice(&mut default, self.own_sequence(draft, &name, ty, &options)?)?;
-                    let always = matches!(generated_as, ast::GeneratedAs::Always);
-                    draft.rules.identities.push((draft.schema.columns.len(), always));
+                    identity = Some(matches!(generated_as, ast::GeneratedAs::Always));
                     nullable = false;
                 }
                 ColumnOption::Null
@@ -192,15 +192,14 @@ impl Ddl<'_> {
                 | ColumnOption::Unique(_)
                 | ColumnOption::Check(_)
                 | ColumnOption::ForeignKey(_)
+                | ColumnOption::Generated { generation_expr: Some(_), .. }
                 | ColumnOption::Collation(_) => {}
-                ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
-                    return Err(unsupported("a generated column").hint("Compute it in the query."));
-                }
                 other => return Err(unsupported(&format!("column option {}", shown(other)?))),
             }
         }
-        draft.schema.columns.push(Column { name, ty, nullable });
-        draft.rules.defaults.push(default);
+        generated::check_clauses(column, &name, &draft.schema.name, default.is_some(), identity.is_some())?;
+        let at = draft.add_column(Column { name, ty, nullable }, default);
+        draft.rules.identities.extend(identity.map(|always| (at, always)));
         Ok(())
     }
 
@@ -407,7 +406,7 @@ impl Ddl<'_> {
                 .into());
         }
         let dependents = self.dependents_of_index(&table, format!("index {name}"), name);
-        self.drop_dependent_keys(dependents, cascade)?;
+        self.drop_dependent_objects(dependents, cascade)?;
         let table = self.owned_table(table.name())?;
         let mut draft = self.draft(&table);
         draft.schema.indexes.retain(|index| index.name != name);
@@ -442,7 +441,7 @@ impl Ddl<'_> {
         if let [table] = &tables[..] {
             dependents.subject = format!("table {}", self.view().written(table.name()));
         }
-        self.drop_dependent_keys(dependents, cascade)?;
+        self.drop_dependent_objects(dependents, cascade)?;
         for table in &tables {
             for key in table.rules.foreign_keys.iter().filter(|key| !goes(&key.table)) {
                 self.forget_referrer(&key.table, table.name(), &key.name)?;

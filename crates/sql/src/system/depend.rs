@@ -65,6 +65,11 @@ fn of_table(context: &SessionContext, table: &Table, rows: &mut Rows<'_>) {
             }
         }
     }
+    for computed in table.rules.computed.iter().filter(|computed| computed.column < table.visible()) {
+        let default = (PG_ATTRDEF, objects::number_of_default(context, table, computed.column), 0);
+        push(rows, default, column(computed.column), "i");
+        computed.value.positions().into_iter().for_each(|at| push(rows, default, column(at), "a"));
+    }
     let mut of_constraints = Vec::new();
     for (name, constraint) in describe::constraints(table) {
         let object = (PG_CONSTRAINT, objects::number_of_constraint(context, table, name), 0);

@@ -2,7 +2,7 @@
 
 use super::objects::{self, Kind, Object};
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction};
-use crate::catalog::{Condition, Table, View};
+use crate::catalog::{RowExpression, Table, View};
 use crate::context::SessionContext;
 use crate::expr::{Expr, Strictness, shown};
 use crate::parse::window::restored;
@@ -15,7 +15,7 @@ use hotrow_sync::Arc;
 /// A constraint of a table.
 pub(super) enum Constraint<'t> {
     Key(IndexRef),
-    Check(&'t Condition),
+    Check(&'t RowExpression),
     Foreign(&'t ForeignKey),
 }
 
@@ -67,6 +67,17 @@ pub(super) fn default(context: &SessionContext, table: &Table, column: usize) ->
         Expr::Const(value) => Some(constant(value, ty, context)),
         expr => Some(shown(expr, Some(table))),
     }
+}
+
+/// Returns the expression of a generated column as SQL, or `None` if the column is not generated.
+pub(super) fn generation(table: &Table, column: usize) -> Option<String> {
+    let value = table.rules.computation(column)?.over_table();
+    // The cast of an assignment to the column's type is not shown.
+    let value = match value {
+        Expr::Cast(inner, _, _, Strictness::Assignment) => *inner,
+        value => value,
+    };
+    Some(shown(&value, Some(table)))
 }
 
 /// Formats a constant of a definition: with quotes and the name of its type, unless its text alone is read as a value

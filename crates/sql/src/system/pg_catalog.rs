@@ -125,8 +125,11 @@ fn attributes(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in objects::objects(context) {
         for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
             let identity = identity(&object, at);
+            let is_generated = matches!(&object.kind, Kind::Table(table) if table.is_generated(at));
             let has_default = match &object.kind {
-                Kind::Table(table) => identity.is_empty() && describe::default(context, table, at).is_some(),
+                Kind::Table(table) => {
+                    is_generated || identity.is_empty() && describe::default(context, table, at).is_some()
+                }
                 _ => false,
             };
             let len = type_len(ty);
@@ -147,7 +150,7 @@ fn attributes(context: &SessionContext, rows: &mut Rows<'_>) {
                 ("attnotnull", Value::Bool(!nullable)),
                 ("atthasdef", Value::Bool(has_default)),
                 ("attidentity", text(identity)),
-                ("attgenerated", text("")),
+                ("attgenerated", text(if is_generated { "s" } else { "" })),
                 ("attislocal", Value::Bool(true)),
                 ("attcollation", oid(collation(ty))),
             ]);
@@ -159,7 +162,8 @@ fn defaults(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in objects::objects(context) {
         let Kind::Table(table) = &object.kind else { continue };
         for column in 0..table.visible() {
-            let Some(default) = describe::default(context, table, column) else { continue };
+            let default = describe::default(context, table, column).or_else(|| describe::generation(table, column));
+            let Some(default) = default else { continue };
             if identity(&object, column).is_empty() {
                 rows.push(vec![
                     ("oid", oid(objects::number_of_default(context, table, column))),

@@ -189,3 +189,26 @@ fn enumerated_types_and_what_uses_them_are_there_again() {
     let mut world = world.restarted();
     world.check(&[("select 'it''s, new'::r.\"State\"", "42704"), ("select 'B b'::\"The Other\"", "B b")]);
 }
+
+#[test]
+fn generated_columns_are_computed_as_before() {
+    let mut world = World::new("ilock");
+    world.run(
+        "set datestyle = 'iso, dmy';
+        create table t (a int primary key, gone int, b int generated always as (a * 2 + t.gone) stored,
+            d date generated always as (date '01/02/2020' + a) stored unique, n int generated always as (a + 1) stored);
+        alter table t alter b drop expression; alter table t drop column gone; alter table t rename a to x;
+        alter table t rename b to a; alter table t rename to u; alter table u alter n type text;
+        alter table u add column late int not null generated always as (x * 10) stored check (late < 50)",
+    );
+    world.run("insert into u (x, a) values (1, 7)");
+    let mut world = world.restarted();
+    world.check(&[
+        ("select * from u", "1|7|2020-02-02|2|10"),
+        ("insert into u (x, n) values (2, 'x')", "428C9"),
+        ("insert into u (x) values (2) returning *", "2|NULL|2020-02-03|3|20"),
+        ("insert into u (x) values (5)", "23514"),
+        ("alter table u drop column x", "2BP01"),
+        ("update u set x = 4 where x = 2 returning d, late", "2020-02-05|40"),
+    ]);
+}

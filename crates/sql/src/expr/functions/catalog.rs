@@ -131,7 +131,11 @@ fn of_privileges(name: &str) -> &'static [Overload] {
 
 impl CatalogFunction {
     /// Returns the result of the function for these arguments.
-    pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
+    pub(super) fn call<'a>(
+        self,
+        [first, second, third, ..]: &Arguments<'a>,
+        env: &Env<'a>,
+    ) -> Result<Value<'a>, SqlError> {
         let Some(context) = env.context else { return Err(unsupported("a look into the catalogs in this place")) };
         let number = match first {
             Value::Int4(number) => number.cast_unsigned(),
@@ -148,7 +152,12 @@ impl CatalogFunction {
             CatalogFunction::IsVisible => Ok(system::is_visible(context, number).map_or(Value::Null, Value::Bool)),
             CatalogFunction::AnyIsVisible | CatalogFunction::Privilege => Ok(Value::Bool(true)),
             CatalogFunction::IsInRecovery => Ok(Value::Bool(false)),
-            CatalogFunction::Expression => text(Some(text_of(first).to_owned())),
+            CatalogFunction::Expression => {
+                let expression = text_of(first);
+                let is_pretty = *third == Value::Bool(true);
+                let bare = if is_pretty { without_parentheses(expression) } else { expression };
+                text(Some(bare.to_owned()))
+            }
             CatalogFunction::IndexDefinition => {
                 let column = usize::try_from(integer_of(second)).unwrap_or_default();
                 text(system::index_definition(context, number, column))
@@ -231,6 +240,24 @@ impl CatalogFunction {
             CatalogFunction::TypeName => text(Some(system::name_of_object(context, Registry::Type, number))),
         }
     }
+}
+
+/// Returns an expression without the parentheses around it, if there are any.
+fn without_parentheses(expression: &str) -> &str {
+    let Some(inner) = expression.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else { return expression };
+    let (mut depth, mut quote) = (0_usize, None);
+    for character in inner.chars() {
+        match (character, quote) {
+            (_, Some(open)) if character == open => quote = None,
+            (_, Some(_)) => {}
+            ('\'' | '"', None) => quote = Some(character),
+            ('(', None) => depth += 1,
+            (')', None) if depth == 0 => return expression,
+            (')', None) => depth -= 1,
+            _ => {}
+        }
+    }
+    inner
 }
 
 /// Returns the name of the schema that a text means: the text is read as a name, or taken as it is if it is none.
