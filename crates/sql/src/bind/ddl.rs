@@ -82,14 +82,14 @@ fn bind_default(expression: &Written, column: &str, ty: Type, view: View<'_>) ->
 }
 
 /// Makes an expression of a definition, which is written now.
-fn written(expr: &ast::Expr, view: View<'_>) -> Result<Written, SqlError> {
+pub(super) fn written(expr: &ast::Expr, view: View<'_>) -> Result<Written, SqlError> {
     let qualified = if view.enumerations().is_empty() { None } else { view.with_qualified_types(&expr.to_string())? };
     let syntax = qualified.map_or_else(|| Ok(Syntax::new(expr.clone())), |text| parse_expr(&text))?;
     Ok(Written::new(syntax, Styles { moment: Some(now()), ..view.styles }))
 }
 
 /// Makes a binder for an expression of a stored definition. There is no text in which an error could give a position.
-fn binder_of<'a>(expression: &Written, view: View<'a>) -> Binder<'a> {
+pub(super) fn binder_of<'a>(expression: &Written, view: View<'a>) -> Binder<'a> {
     Binder::new("", 0, View { styles: expression.styles, ..view }, Vec::new())
 }
 
@@ -212,7 +212,7 @@ pub fn bind_stored_computed(value: &RowExpression, ty: Type, view: View<'_>) -> 
 }
 
 /// Returns the names that an expression over the rows of a table may mention.
-fn mentioned(expr: &ast::Expr, schema: &TableSchema) -> Mentioned {
+pub(super) fn mentioned(expr: &ast::Expr, schema: &TableSchema) -> Mentioned {
     let text = expr.to_string().to_lowercase();
     let may_be_in = |name: &str| text.contains(&name.replace('"', "\"\"").to_lowercase());
     let columns = schema.columns[..visible_columns(schema)].iter().filter(|column| may_be_in(&column.name));
@@ -264,7 +264,7 @@ fn bind_condition(expression: &Written, scope: &Scope, view: View<'_>) -> Result
 
 /// Numbers the columns of an expression in the order in which it mentions them. Returns it with the positions of these
 /// columns.
-fn with_own_numbers(mut bound: Expr) -> (Expr, Vec<usize>) {
+pub(super) fn with_own_numbers(mut bound: Expr) -> (Expr, Vec<usize>) {
     let columns = columns_of(&bound);
     let number_of = |column: usize| columns.iter().position(|known| *known == column).unwrap_or_default();
     bound.change_columns(&|column| *column = number_of(*column));

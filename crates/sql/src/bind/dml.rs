@@ -10,7 +10,7 @@ use super::typed::Typed;
 use crate::catalog::{Table, column_of};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
-use crate::parse::names::{fold, name_parts, object_name};
+use crate::parse::names::{fold, name_parts};
 use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Source, Update};
 use crate::{OutputColumn, SqlError, parse, state};
 use hotrow_storage::IndexRef;
@@ -116,7 +116,7 @@ impl Binder<'_> {
         conflict: &ast::OnConflict,
         returning: Option<&[Expr]>,
     ) -> Result<OnConflict, SqlError> {
-        let index = conflict_target(table, conflict)?;
+        let index = self.conflict_target(table, conflict)?;
         let ast::OnConflictAction::DoUpdate(change) = &conflict.action else { return Ok(OnConflict::Skip(index)) };
         let Some(index) = index else {
             let message = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
@@ -494,36 +494,4 @@ fn check_width(given: usize, wanted: usize) -> Result<(), SqlError> {
         return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more expressions than target columns"));
     }
     Ok(())
-}
-
-/// Returns the unique index that ON CONFLICT names. Returns `None` if it names none, and so concerns all unique
-/// indexes.
-fn conflict_target(table: &Table, conflict: &ast::OnConflict) -> Result<Option<IndexRef>, SqlError> {
-    let matching = |index: &IndexRef| match index {
-        IndexRef::Primary => !table.is_key_hidden(),
-        IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
-    };
-    let found = match &conflict.conflict_target {
-        None => return Ok(None),
-        Some(ast::ConflictTarget::Columns(columns)) => {
-            let mut wanted = Vec::new();
-            for column in columns {
-                wanted.push(column_of(table, &fold(column))?);
-            }
-            wanted.sort_unstable();
-            table.indexes().filter(matching).find(|index| {
-                let mut columns = table.index_columns(*index).to_vec();
-                columns.sort_unstable();
-                columns == wanted
-            })
-        }
-        Some(ast::ConflictTarget::OnConstraint(name)) => {
-            let name = object_name(name)?.name;
-            table.indexes().filter(matching).find(|index| table.index_name(*index) == name)
-        }
-    };
-    found.map(Some).ok_or_else(|| {
-        let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-        SqlError::new(state::INVALID_COLUMN_REFERENCE, message)
-    })
 }

@@ -33,10 +33,11 @@
 //! | `grouping` | queries with aggregates |
 //! | `window`, `windows` | window functions, and the operators that run them |
 //! | `path`, `bounds` | how a table's rows are found, and the bounds that conditions imply for an index |
-//! | `dml` | INSERT, UPDATE, DELETE |
+//! | `hidden` | the conditions and orders that indexes on expressions and partial indexes serve |
+//! | `dml`, `conflict` | INSERT, UPDATE, DELETE; the target of ON CONFLICT |
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
-//! | `ddl` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE |
+//! | `ddl`, `index` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE; those of indexes |
 //! | `procedure`, `variables` | procedures and CALL; the variables of a body |
 //! | `catalog` | casts and operators with which tools query the system catalogs |
 //! | `view` | views |
@@ -50,6 +51,7 @@ mod calls;
 mod catalog;
 mod column;
 mod condition;
+mod conflict;
 mod cost;
 mod create_as;
 mod ddl;
@@ -64,6 +66,8 @@ mod foreign_key;
 mod from;
 mod group;
 mod grouping;
+mod hidden;
+mod index;
 mod interval_literals;
 mod join;
 mod json;
@@ -102,6 +106,8 @@ pub use ddl::{
     define_generated, used_by_default,
 };
 pub(crate) use explain::{explained, planned};
+pub use index::{Indexed, define_indexed, define_predicate, label as index_label, retype_indexed};
+pub use names::index_column_name;
 pub(crate) use procedure::compile_new;
 pub use procedure::{argument_types, check_recursion, define_arguments};
 pub(crate) use view::{define_view, holds, not_a_table};

@@ -3,6 +3,7 @@
 use super::expected::ExpectedRows;
 use super::expression::{Check, Computed, DefaultValue, RowExpression};
 use super::foreign_key::{ForeignKey, Referrer};
+use super::index::IndexProperties;
 use crate::table_lock::TableLock;
 use crate::types::{Styles, encode_text, enumeration, type_of};
 use crate::{SqlError, schema, state};
@@ -57,6 +58,8 @@ pub struct Rules {
     pub primary_key: Option<String>,
     /// The names of those indexes that UNIQUE constraints have made.
     pub unique_constraints: Vec<String>,
+    /// The properties of those indexes that have any.
+    pub indexes: Vec<IndexProperties>,
     /// The positions of the identity columns. The flag says whether only the sequence may give the column a value
     /// (GENERATED ALWAYS).
     pub identities: Vec<(usize, bool)>,

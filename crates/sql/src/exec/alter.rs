@@ -7,6 +7,7 @@ use super::Fail;
 use super::constraint::Dependents;
 use super::ddl::{Ddl, Draft, shown};
 use super::generated;
+use super::index::with_labels;
 use super::rebuild::NewColumn;
 use crate::bind::{bind_conversion, define_default};
 use crate::catalog::sequence::Sequence;
@@ -207,7 +208,12 @@ impl Ddl<'_> {
             draft.rules.primary_key = None;
             draft.schema.key.clear();
         }
-        draft.schema.indexes.retain(|index| !index.columns.contains(&at));
+        let hidden: Vec<_> = table.rules.computed.iter().filter(|computed| computed.value.looks_at(at)).collect();
+        draft.drop_indexes(|index, properties| {
+            let looks_at = |column: &usize| *column == at || hidden.iter().any(|computed| computed.column == *column);
+            let includes = properties.is_some_and(|properties| properties.include.contains(&at));
+            includes || index.columns.iter().any(looks_at)
+        });
         let Draft { schema, rules, .. } = &mut draft;
         rules.unique_constraints.retain(|unique| schema.indexes.iter().any(|index| index.name == *unique));
         rules.checks.retain(|check| !check.condition.looks_at(at));
@@ -228,7 +234,9 @@ impl Ddl<'_> {
         schema.columns[at].name = new.to_owned();
         let mut rules = table.rules.clone();
         rename_comment(&mut rules.comments, Part::Column, old, new);
-        self.publish(table.with(Arc::new(schema), rules));
+        let renamed = table.with(Arc::new(schema), rules);
+        let schema = with_labels(&renamed);
+        self.publish(renamed.with(Arc::new(schema), renamed.rules.clone()));
         self.rename_owner(table.name(), Some(old), (table.name(), Some(new)));
         self.rename_referenced(table.name(), old, new)
     }
@@ -310,7 +318,8 @@ impl Ddl<'_> {
         self.claim(&table.name_beside(new))?;
         let (mut schema, mut rules) = ((*table.schema).clone(), table.rules.clone());
         let indexes = schema.indexes.iter_mut().map(|index| &mut index.name);
-        for name in indexes.chain(&mut rules.unique_constraints).chain(&mut rules.primary_key) {
+        let properties = rules.indexes.iter_mut().map(|index| &mut index.name);
+        for name in indexes.chain(properties).chain(&mut rules.unique_constraints).chain(&mut rules.primary_key) {
             if name == old {
                 new.clone_into(name);
             }
@@ -438,11 +447,12 @@ impl Ddl<'_> {
             default.types.push(ty);
         }
         self.retype_generated(&mut draft, at, ty)?;
+        self.retype_hidden(table, &mut draft, at, ty)?;
         draft.schema.columns[at].ty = ty;
         let mut columns: Vec<_> = kept(table).collect();
         columns[at] = NewColumn::Computed(value);
         let changed = self.rebuilt(table, draft, columns)?;
-        self.publish(changed);
+        self.publish(changed.with(Arc::new(with_labels(&changed)), changed.rules.clone()));
         self.check_keys_of_column(table.name(), at)
     }
 }

@@ -74,6 +74,7 @@ impl Draft {
         let Draft { schema, rules, partition_key } = self;
         schema.key.iter_mut().for_each(change);
         schema.indexes.iter_mut().flat_map(|index| &mut index.columns).for_each(change);
+        rules.indexes.iter_mut().flat_map(|index| &mut index.include).for_each(change);
         rules.identities.iter_mut().for_each(|(identity, _)| change(identity));
         rules.foreign_keys.iter_mut().flat_map(|key| &mut key.columns).for_each(change);
         rules.row_expressions_mut().flat_map(|value| &mut value.columns).for_each(change);

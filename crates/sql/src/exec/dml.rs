@@ -536,7 +536,7 @@ pub(crate) fn duplicate_key(table: &Table, index: IndexRef, row: Option<RowRef<'
 
 /// Formats the key of a row in an index: `Key (a, b)=(1, 2)`.
 pub(crate) fn describe_key(table: &Table, index: IndexRef, row: RowRef<'_>) -> String {
-    let columns = table.index_columns(index);
+    let columns = table.key_columns(index);
     let values: Vec<_> = columns.iter().map(|&at| row.value(at)).collect();
-    foreign_key::describe_key(columns.iter().map(|&at| (&table.schema.columns[at].name, at)), table, &values)
+    foreign_key::describe_key(columns.iter().map(|&at| (table.column_label(at), at)), table, &values)
 }

@@ -406,6 +406,11 @@ impl Ddl<'_> {
 
 /// Returns the name that messages give to the object to which a computed column belongs.
 fn of_computed(table: &Table, column: usize) -> String {
+    if let Some(index) =
+        table.indexes().find(|&index| table.is_hidden(column) && table.index_columns(index).contains(&column))
+    {
+        return format!("index {}", table.index_name(index));
+    }
     format!("column {} of table {}", table.schema.columns[column].name, table.plain_name())
 }
 

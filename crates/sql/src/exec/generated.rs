@@ -32,7 +32,6 @@ impl Ddl<'_> {
             }
             draft.rules.computed.push(define_generated(expr, at, &draft.schema, &generated, self.view())?);
         }
-        draft.rules.computed.sort_by_key(|computed| computed.column);
         Ok(())
     }
 

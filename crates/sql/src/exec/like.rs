@@ -9,7 +9,7 @@ use crate::parse::like::LikeOptions;
 use crate::parse::sequence::SequenceOption;
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
-use hotrow_storage::{Column, IndexSchema};
+use hotrow_storage::{Column, IndexRef};
 use sqlparser::ast;
 
 impl Ddl<'_> {
@@ -67,26 +67,23 @@ impl Ddl<'_> {
             }
             draft.rules.checks.sort_by(|left, right| left.name.cmp(&right.name));
         }
-        if options.indexes { self.add_indexes_of(draft, &source) } else { Ok(()) }
+        if options.indexes { self.add_indexes_of(draft, &source, first) } else { Ok(()) }
     }
 
-    /// Adds the keys and indexes of another table to a draft, with names of its own.
-    fn add_indexes_of(&mut self, draft: &mut Draft, source: &Table) -> Result<(), Fail> {
+    /// Adds the keys and indexes of another table to a draft, with names of its own. The columns of that table have the
+    /// positions from `first` on in the draft.
+    fn add_indexes_of(&mut self, draft: &mut Draft, source: &Table, first: usize) -> Result<(), Fail> {
         let names =
             |columns: &[usize]| columns.iter().map(|&at| source.schema.columns[at].name.clone()).collect::<Vec<_>>();
         if source.rules.primary_key.is_some() {
             self.set_primary_key(draft, None, &names(&source.schema.key))?;
         }
-        for index in &source.schema.indexes {
-            let columns = names(&index.columns);
-            if source.rules.unique_constraints.contains(&index.name) {
-                self.add_unique(draft, None, &columns)?;
-                continue;
+        for index in source.indexes().filter(|index| *index != IndexRef::Primary) {
+            if source.rules.unique_constraints.iter().any(|unique| unique == source.index_name(index)) {
+                self.add_unique(draft, None, &names(source.index_columns(index)))?;
+            } else {
+                self.add_index_like(draft, source, index, first)?;
             }
-            let name = self.constraint_name(draft, None, &columns, "idx")?;
-            self.claim(&draft.name_beside(&name))?;
-            let columns = super::table::positions(draft, &columns)?;
-            draft.schema.indexes.push(IndexSchema { name, columns, kind: index.kind, unique: index.unique });
         }
         Ok(())
     }

@@ -49,6 +49,7 @@ mod dml_from;
 mod enumeration;
 mod foreign_key;
 mod generated;
+mod index;
 mod join;
 mod json_rows;
 mod kept;

@@ -60,7 +60,8 @@ impl Ddl<'_> {
             }
             for computed in &table.rules.computed {
                 if mentioned(&*computed.value.expression.syntax)? {
-                    return refuse(format!("Column {} of table {}", columns[computed.column].name, table.plain_name()));
+                    let label = table.column_label(computed.column);
+                    return refuse(format!("Column {label} of table {}", table.plain_name()));
                 }
             }
             users.push(table.name().to_owned());

@@ -7,7 +7,7 @@ use super::{Expr, Function, SequenceFunction, Strictness, can_cast};
 use crate::catalog::{DefaultSource, DefaultValue, RowExpression, Table, Written};
 use crate::opaque::Opaque;
 use crate::types::Styles;
-use hotrow_storage::{Type, Value};
+use hotrow_storage::{IndexRef, Type, Value};
 use sqlparser::ast;
 
 /// A CHECK constraint with its bound condition.
@@ -53,6 +53,24 @@ impl Table {
     pub fn checks(&self) -> Vec<BoundCheck> {
         let checks = self.rules.checks.iter();
         checks.map(|check| BoundCheck { name: check.name.clone(), condition: check.condition.over_table() }).collect()
+    }
+
+    /// Returns the condition of a partial index over the table's columns, or `None` if the index has none.
+    pub fn predicate(&self, index: IndexRef) -> Option<Expr> {
+        let column = *self.index_columns(index).first().filter(|_| self.is_partial(index))?;
+        match self.rules.computation(column)?.over_table() {
+            Expr::Case(mut arms, _) => arms.pop().map(|(condition, _)| condition),
+            value => Some(value),
+        }
+    }
+
+    /// Returns the expression of an index for which its hidden column at this position stands, or `None` if the column
+    /// is not hidden.
+    pub fn key_expression(&self, index: IndexRef, column: usize) -> Option<Expr> {
+        match self.rules.computation(column).filter(|_| self.is_hidden(column))?.over_table() {
+            Expr::Case(mut arms, _) if self.is_partial(index) => arms.pop().map(|(_, value)| value),
+            value => Some(value),
+        }
     }
 
     /// Returns the work on each new row.

@@ -2,7 +2,7 @@
 
 use super::functions::{Form, form_of};
 use super::{ArrayFunction, Comparison, Expr, Function, SubqueryTest};
-use crate::catalog::{Table, describe};
+use crate::catalog::{HIDDEN_PREFIX, Table, describe};
 use crate::schema::quoted;
 use crate::types::{Styles, encode_text, enumeration, is_number, type_of};
 use bytes::BytesMut;
@@ -17,7 +17,8 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
         Expr::Const(value) => constant(value),
         Expr::Param(index) => format!("${}", index + 1),
         Expr::Column(column) => match table.and_then(|table| table.schema.columns.get(*column)) {
-            Some(column) => quoted(&column.name),
+            // A hidden column of an index has the name of its expression.
+            Some(column) => column.name.strip_prefix(HIDDEN_PREFIX).map_or_else(|| quoted(&column.name), str::to_owned),
             None => format!("#{}", column + 1),
         },
         Expr::Outer(frame, column) => format!("${frame}.{}", column + 1),

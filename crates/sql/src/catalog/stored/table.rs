@@ -5,7 +5,9 @@ use super::value::{
 };
 use crate::SqlError;
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction, Referrer};
-use crate::catalog::{Catalog, Check, Computed, Mentioned, RowExpression, Rules, Table, visible_columns};
+use crate::catalog::{
+    Catalog, Check, Computed, IndexProperties, KeyOrder, Mentioned, RowExpression, Rules, Table, visible_columns,
+};
 use hotrow_storage::{Column, IndexKind, IndexSchema, TableId, TableSchema};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicI64;
@@ -50,6 +52,15 @@ struct IndexForm {
     columns: Vec<usize>,
     kind: String,
     unique: bool,
+    /// Whether the first column is the hidden one of the index's condition.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    partial: bool,
+    /// For each column whether its order is descending, and whether NULLs come first; empty if all have the default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    orders: Vec<(bool, bool)>,
+    /// The columns of INCLUDE.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    include: Vec<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -111,7 +122,7 @@ impl TableForm {
             ordered: schema.ordered,
             partitioned: schema.partitioned,
             constant: schema.constant,
-            indexes: schema.indexes.iter().map(IndexForm::of).collect(),
+            indexes: schema.indexes.iter().map(|index| IndexForm::of(index, rules)).collect(),
             checks: rules.checks.iter().map(CheckForm::of).collect::<Result<_, _>>()?,
             primary_key: rules.primary_key.clone(),
             unique_constraints: rules.unique_constraints.clone(),
@@ -151,6 +162,8 @@ impl TableForm {
             let ty = column.ty.ty(made).map_err(of_column)?;
             columns.push(Column { name: column.name, ty, nullable: column.nullable });
         }
+        let indexes =
+            self.indexes.iter().map(IndexForm::properties).filter(|properties| !properties.is_plain()).collect();
         let schema = TableSchema {
             name: name.to_owned(),
             columns,
@@ -166,6 +179,7 @@ impl TableForm {
         let rules = Rules {
             defaults,
             computed,
+            indexes,
             checks: self.checks.into_iter().map(|check| check.check(made)).collect::<Result<_, _>>()?,
             primary_key: self.primary_key,
             unique_constraints: self.unique_constraints,
@@ -196,9 +210,28 @@ fn check_fit(schema: &TableSchema, stored: &TableSchema) -> Result<(), String> {
 }
 
 impl IndexForm {
-    fn of(index: &IndexSchema) -> Self {
+    fn of(index: &IndexSchema, rules: &Rules) -> Self {
         let (name, columns) = (index.name.clone(), index.columns.clone());
-        Self { name, columns, kind: word_of(&KINDS, &index.kind), unique: index.unique }
+        let properties = rules.indexes.iter().find(|properties| properties.name == name).cloned().unwrap_or_default();
+        Self {
+            name,
+            columns,
+            kind: word_of(&KINDS, &index.kind),
+            unique: index.unique,
+            partial: properties.partial,
+            orders: properties.orders.iter().map(|order| (order.descending, order.nulls_first)).collect(),
+            include: properties.include,
+        }
+    }
+
+    fn properties(&self) -> IndexProperties {
+        let order = |&(descending, nulls_first): &(bool, bool)| KeyOrder { descending, nulls_first };
+        IndexProperties {
+            name: self.name.clone(),
+            partial: self.partial,
+            orders: self.orders.iter().map(order).collect(),
+            include: self.include.clone(),
+        }
     }
 
     fn index(self) -> Result<IndexSchema, String> {

@@ -155,12 +155,12 @@ impl CatalogFunction {
             CatalogFunction::Expression => {
                 let expression = text_of(first);
                 let is_pretty = *third == Value::Bool(true);
-                let bare = if is_pretty { without_parentheses(expression) } else { expression };
+                let bare = if is_pretty { system::without_parentheses(expression) } else { expression };
                 text(Some(bare.to_owned()))
             }
             CatalogFunction::IndexDefinition => {
                 let column = usize::try_from(integer_of(second)).unwrap_or_default();
-                text(system::index_definition(context, number, column))
+                text(system::index_definition(context, number, column, *third == Value::Bool(true)))
             }
             CatalogFunction::ConstraintDefinition => text(system::constraint_definition(context, number)),
             CatalogFunction::ViewDefinition => text(system::view_definition(context, number)),
@@ -240,24 +240,6 @@ impl CatalogFunction {
             CatalogFunction::TypeName => text(Some(system::name_of_object(context, Registry::Type, number))),
         }
     }
-}
-
-/// Returns an expression without the parentheses around it, if there are any.
-fn without_parentheses(expression: &str) -> &str {
-    let Some(inner) = expression.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else { return expression };
-    let (mut depth, mut quote) = (0_usize, None);
-    for character in inner.chars() {
-        match (character, quote) {
-            (_, Some(open)) if character == open => quote = None,
-            (_, Some(_)) => {}
-            ('\'' | '"', None) => quote = Some(character),
-            ('(', None) => depth += 1,
-            (')', None) if depth == 0 => return expression,
-            (')', None) => depth -= 1,
-            _ => {}
-        }
-    }
-    inner
 }
 
 /// Returns the name of the schema that a text means: the text is read as a name, or taken as it is if it is none.
