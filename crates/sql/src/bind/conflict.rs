@@ -41,9 +41,8 @@ impl Binder<'_> {
             }
             Some(ast::ConflictTarget::OnConstraint(name)) => {
                 let name = object_name(name)?.name;
-                let is_constraint = |index: &IndexRef| {
-                    *index == IndexRef::Primary || table.rules.unique_constraints.iter().any(|known| *known == name)
-                };
+                let is_constraint =
+                    |index: &IndexRef| *index == IndexRef::Primary || table.rules.unique_constraints.contains(&name);
                 let found = unique.into_iter().find(|index| table.index_name(*index) == name);
                 return match found.filter(is_constraint) {
                     Some(index) => Ok(Some(index)),
