@@ -587,3 +587,30 @@ fn concurrent_sessions_wait_for_each_other() {
     waiter.cancel();
     assert_eq!(cancelled.join().expect("no panic"), (hotrow_sql::state::QUERY_CANCELED, "1".to_owned()));
 }
+
+#[test]
+fn copy_leaves_generated_columns_out() {
+    let database = database("ilock");
+    let mut session = session(&database);
+    run(
+        &mut session,
+        "create table t (a int, b int generated always as (a * 2) stored unique check (b < 100), c text)",
+    );
+    for (sql, input, expected) in [
+        ("copy t from stdin", &["1\tone\n2\ttwo\n"][..], "COPY 2"),
+        ("copy t (c, a) from stdin", &["three\t3\n"], "COPY 1"),
+        ("copy t (a, b) from stdin", &["4\t8\n"], "42P10"),
+        ("copy t (b) to stdout", &[], "42P10"),
+        ("copy t from stdin", &["3\tagain\n"], "23505"),
+        ("copy t from stdin", &["50\tmuch\n"], "23514"),
+    ] {
+        assert_eq!(copy(&mut session, sql, input).1, expected, "{sql} {input:?}");
+    }
+    let (recorder, _) = copy(&mut session, "copy t to stdout", &[]);
+    let text = String::from_utf8(recorder.output).expect("text");
+    let mut lines: Vec<_> = text.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["1\tone", "2\ttwo", "3\tthree"]);
+    let (recorder, _) = query(&mut session, "select b from t order by b");
+    assert_eq!(recorder.rows, ["2", "4", "6"]);
+}

@@ -1,9 +1,11 @@
-//! Binds the expressions of table definitions (DEFAULT and CHECK) and those that ALTER TABLE evaluates.
+//! Binds the expressions of table definitions (DEFAULT, CHECK, generated columns) and those that ALTER TABLE evaluates.
 
 use super::binder::Binder;
 use super::scope::Scope;
 use super::typed::Typed;
-use crate::catalog::{Condition, DefaultSource, DefaultValue, Mentioned, Table, Used, View, Written};
+use crate::catalog::{
+    Computed, DefaultSource, DefaultValue, Mentioned, RowExpression, Table, Used, View, Written, visible_columns,
+};
 use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
 use crate::opaque::Opaque;
@@ -11,7 +13,7 @@ use crate::parse::parse_expr;
 use crate::schema::undefined_table;
 use crate::types::{Styles, now};
 use crate::{SqlError, state};
-use hotrow_storage::{Type, Value};
+use hotrow_storage::{TableSchema, Type, Value};
 use hotrow_sync::Arc;
 use sqlparser::ast;
 
@@ -53,7 +55,7 @@ pub fn bind_stored_default(default: &DefaultValue, view: View<'_>) -> Result<(),
 ///
 /// # Errors
 /// If the condition cannot be bound any more, or looks at other columns than before.
-pub fn bind_stored_check(condition: &Condition, view: View<'_>) -> Result<(), SqlError> {
+pub fn bind_stored_check(condition: &RowExpression, view: View<'_>) -> Result<(), SqlError> {
     with_room(|| {
         let (expression, mentioned) = (&condition.expression, &condition.mentioned);
         let (bound, columns) = bind_condition(expression, &Scope::mentioned(mentioned), view)?;
@@ -76,24 +78,18 @@ fn bind_default(expression: &Written, column: &str, ty: Type, view: View<'_>) ->
                 _ => error,
             }
         })?;
-    as_written(&typed, ty).map_or_else(|| binder.assign(typed, column, ty), Ok).map_err(|error| match error.state {
-        state::DATATYPE_MISMATCH => {
-            let message = error.message.replacen("expression is", "default expression is", 1);
-            SqlError { message, ..error }
-        }
-        _ => error,
-    })
+    as_written(&typed, ty).map_or_else(|| binder.assign(typed, column, ty), Ok).map_err(default_mismatch)
 }
 
 /// Makes an expression of a definition, which is written now.
-fn written(expr: &ast::Expr, view: View<'_>) -> Result<Written, SqlError> {
+pub(super) fn written(expr: &ast::Expr, view: View<'_>) -> Result<Written, SqlError> {
     let qualified = if view.enumerations().is_empty() { None } else { view.with_qualified_types(&expr.to_string())? };
     let syntax = qualified.map_or_else(|| Ok(Syntax::new(expr.clone())), |text| parse_expr(&text))?;
     Ok(Written::new(syntax, Styles { moment: Some(now()), ..view.styles }))
 }
 
 /// Makes a binder for an expression of a stored definition. There is no text in which an error could give a position.
-fn binder_of<'a>(expression: &Written, view: View<'a>) -> Binder<'a> {
+pub(super) fn binder_of<'a>(expression: &Written, view: View<'a>) -> Binder<'a> {
     Binder::new("", 0, View { styles: expression.styles, ..view }, Vec::new())
 }
 
@@ -144,32 +140,135 @@ pub fn bind_conversion(
 }
 
 /// Binds the condition of a CHECK constraint over a table's columns.
-pub fn define_check(expr: &ast::Expr, table: &Table, view: View<'_>) -> Result<Condition, SqlError> {
+pub fn define_check(expr: &ast::Expr, table: &Table, view: View<'_>) -> Result<RowExpression, SqlError> {
     with_room(|| {
         let expression = written(expr, view)?;
         let (bound, columns) = bind_condition(&expression, &Scope::table(table, None), view)?;
         expression.keep(Opaque::new(bound));
-        Ok(Condition { expression, mentioned: Arc::new(mentioned(expr, table)), columns })
+        Ok(RowExpression { expression, mentioned: Arc::new(mentioned(expr, &table.schema)), columns })
     })
 }
 
-/// Returns the names that a condition over a table may mention.
-fn mentioned(expr: &ast::Expr, table: &Table) -> Mentioned {
+/// Binds the value of a generated column at a position of a table. `generated` has the positions of all generated
+/// columns of the table, to which the expression may not refer.
+///
+/// # Errors
+/// Those of PostgreSQL: 42P17 if the expression refers to a generated column or is not immutable, 42804 if the value
+/// cannot be assigned to the column.
+pub fn define_generated(
+    expr: &ast::Expr,
+    at: usize,
+    schema: &TableSchema,
+    generated: &[usize],
+    view: View<'_>,
+) -> Result<Computed, SqlError> {
+    with_room(|| {
+        let expression = written(expr, view)?;
+        let visible = &schema.columns[..visible_columns(schema)];
+        let all = visible.iter().map(|column| (column.name.clone(), column.ty)).collect();
+        let scope = Scope::mentioned(&Mentioned { table: schema.name.clone(), columns: all });
+        let column = &visible[at];
+        let (bound, columns) = bind_generated(&expression, &scope, &column.name, column.ty, view)?;
+        if let Some(other) = columns.iter().find(|column| generated.contains(column)) {
+            let name = &visible[*other].name;
+            let message = format!("cannot use generated column \"{name}\" in column generation expression");
+            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message)
+                .detail("A generated column cannot reference another generated column."));
+        }
+        let mut parameter = None;
+        bound.any(&mut |part| {
+            if let Expr::Param(at) = part {
+                parameter = Some(at + 1);
+            }
+            parameter.is_some()
+        });
+        if let Some(number) = parameter {
+            return Err(SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
+        }
+        if !bound.is_immutable(&|column| visible[columns[column]].ty) {
+            let message = "generation expression is not immutable";
+            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message));
+        }
+        expression.keep(Opaque::new(bound));
+        let mentioned = Arc::new(mentioned(expr, schema));
+        Ok(Computed { column: at, value: RowExpression { expression, mentioned, columns } })
+    })
+}
+
+/// Binds the value of a stored computed column again, as a value of this type.
+///
+/// # Errors
+/// If the expression cannot be bound any more, or looks at other columns than before.
+pub fn bind_stored_computed(value: &RowExpression, ty: Type, view: View<'_>) -> Result<(), SqlError> {
+    with_room(|| {
+        let scope = Scope::mentioned(&value.mentioned);
+        let (bound, columns) = bind_generated(&value.expression, &scope, "", ty, view)?;
+        if columns.len() != value.columns.len() {
+            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "the expression looks at other columns"));
+        }
+        value.expression.keep(Opaque::new(bound));
+        Ok(())
+    })
+}
+
+/// Returns the names that an expression over the rows of a table may mention.
+pub(super) fn mentioned(expr: &ast::Expr, schema: &TableSchema) -> Mentioned {
     let text = expr.to_string().to_lowercase();
     let may_be_in = |name: &str| text.contains(&name.replace('"', "\"\"").to_lowercase());
-    let columns = table.schema.columns[..table.visible()].iter().filter(|column| may_be_in(&column.name));
+    let columns = schema.columns[..visible_columns(schema)].iter().filter(|column| may_be_in(&column.name));
     let columns = columns.map(|column| (column.name.clone(), column.ty)).collect();
-    Mentioned { table: table.name().to_owned(), columns }
+    Mentioned { table: schema.name.clone(), columns }
+}
+
+/// Binds the value of a generated column, and casts it to the type of the column. The columns of the bound expression
+/// are numbered as in [`bind_condition`].
+fn bind_generated(
+    expression: &Written,
+    scope: &Scope,
+    column: &str,
+    ty: Type,
+    view: View<'_>,
+) -> Result<(Expr, Vec<usize>), SqlError> {
+    let mut binder = binder_of(expression, view);
+    let typed = binder.plain(&expression.syntax, scope, "column generation expressions").map_err(system_column)?;
+    let bound = binder.assign(typed, column, ty).map_err(default_mismatch)?;
+    Ok(with_own_numbers(bound))
+}
+
+/// Returns PostgreSQL's error for an expression of a generated column that names a system column, if that is the error.
+fn system_column(error: SqlError) -> SqlError {
+    let named = ["xmin", "xmax", "cmin", "cmax", "ctid"].iter().find(|name| {
+        error.state == state::UNDEFINED_COLUMN && error.message == format!("column \"{name}\" does not exist")
+    });
+    let Some(name) = named else { return error };
+    let message = format!("cannot use system column \"{name}\" in column generation expression");
+    SqlError::new(state::INVALID_COLUMN_REFERENCE, message)
+}
+
+/// Returns the error about the type of an expression in PostgreSQL's words for defaults and generated columns.
+fn default_mismatch(error: SqlError) -> SqlError {
+    match error.state {
+        state::DATATYPE_MISMATCH => {
+            let message = error.message.replacen("expression is", "default expression is", 1);
+            SqlError { message, ..error }
+        }
+        _ => error,
+    }
 }
 
 /// Binds a condition. The bound condition numbers its own columns, so that the numbers stay the same if the table's
 /// columns move. Returns it with the positions of these columns in the scope.
 fn bind_condition(expression: &Written, scope: &Scope, view: View<'_>) -> Result<(Expr, Vec<usize>), SqlError> {
-    let mut bound = bind_check(expression, scope, view)?;
+    bind_check(expression, scope, view).map(with_own_numbers)
+}
+
+/// Numbers the columns of an expression in the order in which it mentions them. Returns it with the positions of these
+/// columns.
+pub(super) fn with_own_numbers(mut bound: Expr) -> (Expr, Vec<usize>) {
     let columns = columns_of(&bound);
     let number_of = |column: usize| columns.iter().position(|known| *known == column).unwrap_or_default();
     bound.change_columns(&|column| *column = number_of(*column));
-    Ok((bound, columns))
+    (bound, columns)
 }
 
 fn bind_check(expression: &Written, scope: &Scope, view: View<'_>) -> Result<Expr, SqlError> {

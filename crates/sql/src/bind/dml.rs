@@ -10,7 +10,7 @@ use super::typed::Typed;
 use crate::catalog::{Table, column_of};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
-use crate::parse::names::{fold, name_parts, object_name};
+use crate::parse::names::{fold, name_parts};
 use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Source, Update};
 use crate::{OutputColumn, SqlError, parse, state};
 use hotrow_storage::IndexRef;
@@ -50,25 +50,32 @@ impl Binder<'_> {
         let table = self.table(name)?;
         table.check_changeable()?;
         let targets = self.targets(&table, &insert.columns)?;
+        let overriding = parse::overrides_identities(insert);
         let source = match &insert.source {
             None => Source::Rows(vec![vec![None; targets.len()]]),
             Some(query) => match &*query.body {
                 SetExpr::Values(values) if query.order_by.is_none() && query.limit_clause.is_none() => {
-                    self.rows(&table, &targets, values).map(|rows| source_of(&table, &targets, rows))?
+                    let rows = self.rows(&table, &targets, values)?;
+                    let is_given = |at: usize| rows.iter().any(|row| row.get(at).is_some_and(Option::is_some));
+                    check_given(&table, &targets, is_given, overriding)?;
+                    source_of(&table, &targets, rows)
                 }
-                _ => Source::Query(self.insert_query(&table, &targets, query)?),
+                _ => {
+                    let node = self.insert_query(&table, &targets, query)?;
+                    let width = if let Node::Project(_, exprs) = &node { exprs.len() } else { targets.len() };
+                    check_given(&table, &targets, |at| at < width, overriding)?;
+                    Source::Query(node)
+                }
             },
         };
-        if !parse::overrides_identities(insert) {
-            Self::check_identities(&table, &source, &targets)?;
-        }
-        // Without a list of columns, the values of a short row go to the first columns.
+        // Without a list of columns, the values of a short row or of a query go to the first columns.
         let width = match &source {
             Source::Rows(rows) => rows.first().map_or(0, Vec::len),
             Source::Query(Node::Append(rows)) => match rows.first() {
                 Some(Node::Project(_, exprs)) => exprs.len(),
                 _ => targets.len(),
             },
+            Source::Query(Node::Project(_, exprs)) => exprs.len(),
             Source::Query(_) => targets.len(),
         };
         if width < targets.len() && !insert.columns.is_empty() {
@@ -99,25 +106,9 @@ impl Binder<'_> {
         (0..table.schema.columns.len())
             .filter(has_default)
             .for_each(|column| super::used_by_default(used, &table, column, view));
-        let (defaults, checks) = (table.defaults(), table.checks());
-        let insert = Insert { table, source, targets, defaults, checks, on_conflict, returning, foreign_keys };
+        let (defaults, rules) = (table.defaults(), table.rules_of_new_row());
+        let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning, foreign_keys };
         Ok((Plan::Insert(Box::new(insert)), columns))
-    }
-
-    /// Refuses an INSERT that gives a value to a GENERATED ALWAYS column. Only the column's sequence may do so.
-    fn check_identities(table: &Table, source: &Source, targets: &[usize]) -> Result<(), SqlError> {
-        for (at, target) in targets.iter().enumerate() {
-            let is_given = match source {
-                Source::Rows(rows) => rows.iter().any(|row| row.get(at).is_some_and(Option::is_some)),
-                Source::Query(_) => true,
-            };
-            if is_given && table.rules.identities.contains(&(*target, true)) {
-                let name = &table.schema.columns[*target].name;
-                let message = format!("cannot insert a non-DEFAULT value into column \"{name}\"");
-                return Err(generated_always(table, *target, message).hint("Use OVERRIDING SYSTEM VALUE to override."));
-            }
-        }
-        Ok(())
     }
 
     fn on_conflict(
@@ -127,7 +118,7 @@ impl Binder<'_> {
         conflict: &ast::OnConflict,
         returning: Option<&[Expr]>,
     ) -> Result<OnConflict, SqlError> {
-        let index = conflict_target(table, conflict)?;
+        let index = self.conflict_target(table, conflict)?;
         let ast::OnConflictAction::DoUpdate(change) = &conflict.action else { return Ok(OnConflict::Skip(index)) };
         let Some(index) = index else {
             let message = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
@@ -141,7 +132,8 @@ impl Binder<'_> {
             let is_found_by = index == IndexRef::Primary && table.schema.key.contains(column);
             !is_found_by || *value != Expr::Column(excluded + column)
         });
-        if assignments.iter().any(|(column, _)| table.schema.key.contains(column)) {
+        let rules = table.rules_of_changed_row(&assignments);
+        if rules.changed(&assignments).any(|column| table.schema.key.contains(&column)) {
             return Err(unsupported("ON CONFLICT DO UPDATE of a column of the primary key"));
         }
         let filter = self.selection(change.selection.as_ref(), &scope)?;
@@ -149,8 +141,8 @@ impl Binder<'_> {
             return Err(unsupported("a subquery in ON CONFLICT DO UPDATE"));
         }
         let access = Access { table: table.clone(), path: Path::Key(Vec::new()), filter, lock: LockFor::Update };
-        let (checks, returning) = (table.checks(), returning.map(<[_]>::to_vec));
-        let update = Update { access, assignments, checks, moves: false, source: None, returning, foreign_keys: None };
+        let returning = returning.map(<[_]>::to_vec);
+        let update = Update { access, assignments, rules, moves: false, source: None, returning, foreign_keys: None };
         Ok(OnConflict::Update(index, Box::new(update)))
     }
 
@@ -222,11 +214,7 @@ impl Binder<'_> {
         self.settle(&mut bound)?;
         let Bound { node, columns, .. } = bound;
         check_width(columns.len(), targets.len())?;
-        if columns.len() < targets.len() {
-            return Err(unsupported("INSERT ... SELECT of fewer columns than the table has")
-                .hint("Name the columns after the table."));
-        }
-        let mut exprs = Vec::with_capacity(targets.len());
+        let mut exprs = Vec::with_capacity(columns.len());
         for (at, (column, &target)) in columns.iter().zip(targets).enumerate() {
             let wanted = &table.schema.columns[target];
             let typed = Typed::new(Expr::Column(at), column.ty);
@@ -252,13 +240,13 @@ impl Binder<'_> {
         let mut assignments = self.assignments(&update.assignments, &table, &from.scope)?;
         let filter = self.selection(update.selection.as_ref(), &from.scope)?;
         let (mut returning, columns) = self.returning(update.returning.as_deref(), &from.scope)?;
-        let moves = assignments.iter().any(|(column, _)| table.schema.key.contains(column));
+        let rules = table.rules_of_changed_row(&assignments);
+        let moves = rules.changed(&assignments).any(|column| table.schema.key.contains(&column));
         let foreign_keys = self.foreign_keys_of_values(&table, false, &assignments)?;
-        let checks = table.checks();
         let values = assignments.iter().map(|(_, value)| value);
         if from.group.sources.len() == 1 && !values.chain(&filter).any(Expr::has_subquery) {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
-            let update = Update { access, assignments, checks, moves, source: None, returning, foreign_keys };
+            let update = Update { access, assignments, rules, moves, source: None, returning, foreign_keys };
             return Ok((Plan::Update(Box::new(update)), columns));
         }
         from.group.conditions.extend(conjuncts(filter));
@@ -269,7 +257,7 @@ impl Binder<'_> {
         }
         let source = self.changing_query(&table, from, beside, returning.as_deref_mut())?;
         let access = by_key(table);
-        let update = Update { access, assignments, checks, moves, source: Some(source), returning, foreign_keys };
+        let update = Update { access, assignments, rules, moves, source: Some(source), returning, foreign_keys };
         Ok((Plan::Update(Box::new(update)), columns))
     }
 
@@ -326,6 +314,7 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Vec<(usize, Expr)>, SqlError> {
         let mut assignments: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
+        let mut generated = Vec::new();
         for (target, value) in single_assignments(list)? {
             // PostgreSQL takes the `t` of `t.a` for the column.
             let parts = name_parts(target)?;
@@ -334,20 +323,20 @@ impl Binder<'_> {
             if parts.len() > 1 {
                 return Err(unsupported("assignment to a part of a column"));
             }
-            if assignments.iter().any(|(known, _)| *known == column) {
+            if generated.contains(&column) || assignments.iter().any(|(known, _)| *known == column) {
                 let message = format!("multiple assignments to same column \"{name}\"");
                 return Err(SqlError::new(state::SYNTAX_ERROR, message));
             }
             let ty = table.schema.columns[column].ty;
-            let value = if is_default(value) {
+            let value = if is_default(value) && table.is_generated(column) {
+                generated.push(column);
+                continue;
+            } else if is_default(value) {
                 super::used_by_default(&mut self.depends.used, table, column, self.view);
                 table.default_of(column)
-            } else if table.rules.identities.contains(&(column, true)) {
-                return Err(generated_always(
-                    table,
-                    column,
-                    format!("column \"{name}\" can only be updated to DEFAULT"),
-                ));
+            } else if table.rules.identities.contains(&(column, true)) || table.is_generated(column) {
+                let message = format!("column \"{name}\" can only be updated to DEFAULT");
+                return Err(generated_always(table, column, message));
             } else {
                 let typed = self.plain(value, scope, "UPDATE")?;
                 self.assign(typed, name, ty).map_err(|error| match value {
@@ -466,11 +455,36 @@ fn is_default(expr: &A) -> bool {
     matches!(expr, A::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
 }
 
-/// Makes the error 428C9 for a value given to a GENERATED ALWAYS column.
+/// Refuses an INSERT that gives a value to a generated column, or to an identity column to which only its sequence
+/// gives values unless the statement is `overriding`.
+fn check_given(
+    table: &Table,
+    targets: &[usize],
+    is_given: impl Fn(usize) -> bool,
+    overriding: bool,
+) -> Result<(), SqlError> {
+    for (_, &target) in targets.iter().enumerate().filter(|(at, _)| is_given(*at)) {
+        let message =
+            || format!("cannot insert a non-DEFAULT value into column \"{}\"", table.schema.columns[target].name);
+        if table.is_generated(target) {
+            return Err(generated_always(table, target, message()));
+        }
+        if !overriding && table.rules.identities.contains(&(target, true)) {
+            let error = generated_always(table, target, message());
+            return Err(error.hint("Use OVERRIDING SYSTEM VALUE to override."));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the error 428C9 for a value given to a generated column, or to an identity column that is GENERATED ALWAYS.
 fn generated_always(table: &Table, column: usize, message: String) -> SqlError {
     let name = &table.schema.columns[column].name;
-    SqlError::new(state::GENERATED_ALWAYS, message)
-        .detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS."))
+    let detail = match table.is_generated(column) {
+        true => format!("Column \"{name}\" is a generated column."),
+        false => format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS."),
+    };
+    SqlError::new(state::GENERATED_ALWAYS, message).detail(detail)
 }
 
 fn check_width(given: usize, wanted: usize) -> Result<(), SqlError> {
@@ -478,36 +492,4 @@ fn check_width(given: usize, wanted: usize) -> Result<(), SqlError> {
         return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more expressions than target columns"));
     }
     Ok(())
-}
-
-/// Returns the unique index that ON CONFLICT names. Returns `None` if it names none, and so concerns all unique
-/// indexes.
-fn conflict_target(table: &Table, conflict: &ast::OnConflict) -> Result<Option<IndexRef>, SqlError> {
-    let matching = |index: &IndexRef| match index {
-        IndexRef::Primary => !table.is_key_hidden(),
-        IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
-    };
-    let found = match &conflict.conflict_target {
-        None => return Ok(None),
-        Some(ast::ConflictTarget::Columns(columns)) => {
-            let mut wanted = Vec::new();
-            for column in columns {
-                wanted.push(column_of(table, &fold(column))?);
-            }
-            wanted.sort_unstable();
-            table.indexes().filter(matching).find(|index| {
-                let mut columns = table.index_columns(*index).to_vec();
-                columns.sort_unstable();
-                columns == wanted
-            })
-        }
-        Some(ast::ConflictTarget::OnConstraint(name)) => {
-            let name = object_name(name)?.name;
-            table.indexes().filter(matching).find(|index| table.index_name(*index) == name)
-        }
-    };
-    found.map(Some).ok_or_else(|| {
-        let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-        SqlError::new(state::INVALID_COLUMN_REFERENCE, message)
-    })
 }

@@ -435,6 +435,9 @@ impl Binder<'_> {
         let without = self.without_subqueries;
         match place {
             "DEFAULT expressions" => self.without_subqueries = Some("DEFAULT expression"),
+            "column generation expressions" => self.without_subqueries = Some("column generation expression"),
+            "index expressions" => self.without_subqueries = Some("index expression"),
+            "index predicates" => self.without_subqueries = Some("index predicate"),
             "check constraints" => self.without_subqueries = Some("check constraint"),
             "EXECUTE parameters" => self.without_subqueries = Some("EXECUTE parameter"),
             "CALL arguments" => self.without_subqueries = Some("CALL argument"),

@@ -28,7 +28,8 @@ impl Binder<'_> {
         if rules.foreign_keys.is_empty() && rules.referrers.is_empty() {
             return Ok(None);
         }
-        let sets = |columns: &[usize]| assignments.iter().any(|(column, _)| columns.contains(column));
+        let computed = table.rules_of_changed_row(assignments);
+        let sets = |columns: &[usize]| computed.changed(assignments).any(|column| columns.contains(&column));
         // To the deferred checks, a row whose primary key changes is another row.
         let refers = inserts || sets(&table.schema.key) || rules.foreign_keys.iter().any(|key| sets(&key.columns));
         let mut keys = self.view.referrers(table).into_iter().map(|(_, key)| key);
@@ -137,10 +138,12 @@ impl Binder<'_> {
         let plan = if is_delete && action == Action::Cascade {
             ChangePlan::Delete(Delete { access, source: None, returning: None, foreign_keys: None })
         } else {
-            let assignments = key.columns.iter().enumerate().map(|(at, &column)| (column, value(at, column))).collect();
-            let moves = key.columns.iter().any(|column| child.schema.key.contains(column));
-            let (checks, source, returning) = (child.checks(), None, None);
-            ChangePlan::Update(Update { access, assignments, checks, moves, source, returning, foreign_keys: None })
+            let assigned = key.columns.iter().enumerate().map(|(at, &column)| (column, value(at, column)));
+            let assignments: Vec<_> = assigned.collect();
+            let rules = child.rules_of_changed_row(&assignments);
+            let moves = rules.changed(&assignments).any(|column| child.schema.key.contains(&column));
+            let (source, returning) = (None, None);
+            ChangePlan::Update(Update { access, assignments, rules, moves, source, returning, foreign_keys: None })
         };
         let node = tables.iter().position(|known| Arc::ptr_eq(known, child)).unwrap_or_else(|| {
             tables.push(child.clone());

@@ -34,7 +34,7 @@ impl Group {
             let is_null = Expr::IsNull(Box::new(Expr::Column(*column)));
             self.conditions.push(Expr::Not(Box::new(is_null)));
         }
-        Some((*column, is_greatest, is_greatest))
+        Some((Expr::Column(*column), is_greatest, is_greatest))
     }
 }
 

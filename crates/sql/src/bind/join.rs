@@ -77,8 +77,10 @@ impl Binder<'_> {
             Item::Table(table, lock) => {
                 let mut shown = Shown { frame: 0, columns: Vec::new() };
                 conditions.iter_mut().for_each(|condition| localise(condition, &own, &mut shown));
-                let local = |&(column, descending, nulls_first): &path::Wanted| {
-                    (column.wrapping_sub(own.start), descending, nulls_first)
+                let local = |(expr, descending, nulls_first): &path::Wanted| {
+                    let mut expr = expr.clone();
+                    expr.change_columns(&|column| *column = column.wrapping_sub(own.start));
+                    (expr, *descending, *nulls_first)
                 };
                 let order: Vec<_> = order.iter().map(local).collect();
                 let (access, in_order) = path::choose(table, conjunction(conditions), lock, &order);

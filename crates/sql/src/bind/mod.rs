@@ -33,10 +33,11 @@
 //! | `grouping` | queries with aggregates |
 //! | `window`, `windows` | window functions, and the operators that run them |
 //! | `path`, `bounds` | how a table's rows are found, and the bounds that conditions imply for an index |
-//! | `dml` | INSERT, UPDATE, DELETE |
+//! | `hidden` | the conditions and orders that indexes on expressions and partial indexes serve |
+//! | `dml`, `conflict` | INSERT, UPDATE, DELETE; the target of ON CONFLICT |
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
-//! | `ddl` | expressions of DEFAULT, CHECK and ALTER TABLE |
+//! | `ddl`, `index` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE; those of indexes |
 //! | `procedure` | procedures and CALL |
 //! | `body`, `variables` | the statements of bodies, and the variables that they name |
 //! | `catalog` | casts and operators with which tools query the system catalogs |
@@ -52,6 +53,7 @@ mod calls;
 mod catalog;
 mod column;
 mod condition;
+mod conflict;
 mod cost;
 mod create_as;
 mod ddl;
@@ -66,6 +68,8 @@ mod foreign_key;
 mod from;
 mod group;
 mod grouping;
+mod hidden;
+mod index;
 mod interval_literals;
 mod join;
 mod json;
@@ -99,8 +103,13 @@ mod windows;
 mod with;
 
 pub(crate) use binder::Binder;
-pub use ddl::{bind_conversion, bind_stored_check, bind_stored_default, define_check, define_default, used_by_default};
+pub use ddl::{
+    bind_conversion, bind_stored_check, bind_stored_computed, bind_stored_default, define_check, define_default,
+    define_generated, used_by_default,
+};
 pub(crate) use explain::{explained, planned};
+pub use index::{Indexed, define_indexed, define_predicate, label as index_label, retype_indexed};
+pub use names::index_column_name;
 pub(crate) use procedure::compile_new;
 pub use procedure::{argument_types, check_recursion, define_arguments};
 pub(crate) use view::{define_view, holds, not_a_table};

@@ -25,6 +25,12 @@ impl Binder<'_> {
     }
 }
 
+/// Returns the name of a column of an index: that of the column or of the function, `expr` for any other expression.
+pub fn index_column_name(expr: &A) -> String {
+    let (name, _) = name(expr);
+    if name == UNNAMED { "expr".to_owned() } else { name }
+}
+
 fn name(expr: &A) -> (String, Strength) {
     let fixed = |name: &str| (name.to_owned(), Strength::Strong);
     match expr {

@@ -7,8 +7,9 @@
 //! never changes its key, while an entry of another index may be older than the row.
 
 use super::bounds::{Alternatives, Bound, Bounds, Test};
-use super::condition::{conjunction, conjuncts};
+use super::condition::{conjunction, conjuncts, is_volatile};
 use super::group::{Shown, localise};
+use super::hidden::{derived, is_value};
 use super::query::Order;
 use crate::catalog::Table;
 use crate::expr::{ArrayFunction, Comparison, Expr, Function};
@@ -17,12 +18,15 @@ use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 use hotrow_txn::{Direction, LockFor};
 
-/// An order that an index could give, as a list item: the column, whether it is descending, and whether NULLs come
+/// An order that an index could give, as a list item: the expression, whether it is descending, and whether NULLs come
 /// first.
-pub(super) type Wanted = (usize, bool, bool);
+pub(super) type Wanted = (Expr, bool, bool);
 
 /// The score that an index gains if it also gives the wanted order.
 const ORDER_SCORE: usize = 4;
+
+/// The score of a partial index whose condition the rows satisfy: it is better than all rows, and worse than any bound.
+const PREDICATE_SCORE: usize = 1;
 
 /// An index that could serve an access, with its ranges and its score.
 struct Candidate {
@@ -43,13 +47,15 @@ struct Served<'b, 'e> {
     score: usize,
 }
 
-/// Returns an ORDER BY list as columns of the table, without the expressions that are the same for all rows. Returns an
-/// empty list if any other expression is no plain column.
+/// Returns an ORDER BY list as expressions over the table, without those that are the same for all rows. Returns an
+/// empty list if no index could give the order.
 pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
-    let plain = |order: &Order| match order.expr {
-        Expr::Column(column) => Some((column, order.descending, order.nulls_first)),
-        _ => None,
+    let is_indexable = |expr: &Expr| {
+        let refuses = &mut |part: &Expr| matches!(part, Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_));
+        !expr.has_subquery() && !is_volatile(expr) && !expr.any(refuses)
     };
+    let plain =
+        |order: &Order| is_indexable(&order.expr).then(|| (order.expr.clone(), order.descending, order.nulls_first));
     let deciding = orders.iter().filter(|order| !order.expr.is_row_independent());
     deciding.map(plain).collect::<Option<_>>().unwrap_or_default()
 }
@@ -61,16 +67,19 @@ pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
 /// that this statement has locked but does not return. So if the statement skips locked rows, an index that gives the
 /// order is preferred to any other.
 pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, order: &[Wanted]) -> (Access, bool) {
-    let conjuncts = conjuncts(filter);
-    let bounds = Bounds::of(&table, &conjuncts);
+    let mut conditions = conjuncts(filter);
+    let given = conditions.len();
+    conditions.extend(derived(&table, &conditions));
+    let bounds = Bounds::of(&table, &conditions);
     let order_first = lock == LockFor::UpdateFree && !order.is_empty();
     let best = by_key(&table, &bounds, order).or_else(|| by_index(&table, &bounds, order, order_first));
     let (path, in_order, served) = match best {
         Some(Candidate { ranges, in_order, served, .. }) => (path_of(&table, ranges), in_order, served),
         None => (Path::Full, false, Vec::new()),
     };
-    let conjuncts = conjuncts.into_iter().enumerate().filter(|(at, _)| !served.contains(at)).map(|(_, expr)| expr);
-    let filter = conjunction(conjuncts.collect());
+    conditions.truncate(given);
+    let conditions = conditions.into_iter().enumerate().filter(|(at, _)| !served.contains(at)).map(|(_, expr)| expr);
+    let filter = conjunction(conditions.collect());
     (Access { table, path, filter, lock }, in_order)
 }
 
@@ -161,7 +170,7 @@ fn candidate_of(
     let walked = columns.iter().copied().filter(|column| !fixed.contains(column));
     let direction = match &ranges[..] {
         [range] if is_key(table, range) => Some(Direction::Forward),
-        _ if is_ordered => order_of(table, walked, &fixed, order),
+        _ if is_ordered => order_of(table, index, walked, &fixed, order),
         _ => None,
     };
     if ranges.len() > 1 {
@@ -251,7 +260,9 @@ fn conditions_of_range(table: &Table, range: &Range) -> Vec<Expr> {
         }
         Expr::In(Box::new(column), exprs, blanks)
     };
-    let mut conditions: Vec<_> = range.equal.iter().enumerate().map(equal).collect();
+    // All rows of a partial index satisfy its condition.
+    let skipped = usize::from(table.is_partial(range.index));
+    let mut conditions: Vec<_> = range.equal.iter().enumerate().skip(skipped).map(equal).collect();
     let lower = range
         .lower
         .iter()
@@ -278,7 +289,7 @@ fn has_blanks(table: &Table, column: usize) -> bool {
 /// Returns the range of an ordered index for the rows of one alternative.
 fn range_of<'b, 'e>(table: &Table, index: IndexRef, bounds: &'b [Bound<'e>]) -> Option<Served<'b, 'e>> {
     let columns = table.index_columns(index);
-    let mut served = leading(index, columns, bounds, usize::MAX);
+    let mut served = leading(table, index, bounds, usize::MAX);
     let range = &mut served.range;
     if let Some(&next) = columns.get(range.equal.len()) {
         for bound in bounds.iter().filter(|bound| bound.column == next) {
@@ -304,14 +315,15 @@ fn range_of<'b, 'e>(table: &Table, index: IndexRef, bounds: &'b [Bound<'e>]) -> 
 /// a list. Returns `None` if the index does not serve.
 fn entry_of<'b, 'e>(table: &Table, index: IndexRef, bounds: &'b [Bound<'e>]) -> Option<Served<'b, 'e>> {
     let columns = table.index_columns(index);
-    let mut served = leading(index, columns, bounds, 1);
+    let mut served = leading(table, index, bounds, 1);
     served.score = 80 + usize::from(is_unique(table, index)) * 10 - served.range.lists.len() * 5;
     (served.range.equal.len() == columns.len() && served.range.nulls.is_empty()).then_some(served)
 }
 
 /// Returns the range of an index that the bounds on its leading columns make. It ends at the first column for which the
 /// bounds say neither a value nor a list, or that would need more than `lists` lists.
-fn leading<'b, 'e>(index: IndexRef, columns: &[usize], bounds: &'b [Bound<'e>], lists: usize) -> Served<'b, 'e> {
+fn leading<'b, 'e>(table: &Table, index: IndexRef, bounds: &'b [Bound<'e>], lists: usize) -> Served<'b, 'e> {
+    let columns = table.index_columns(index);
     let (equal, lower, upper, direction) = (Vec::new(), Vec::new(), Vec::new(), Direction::Forward);
     let range = Range { index, equal, lists: Vec::new(), nulls: Vec::new(), lower, upper, direction };
     let mut served = Served { range, bounds: Vec::new(), score: 0 };
@@ -331,7 +343,7 @@ fn leading<'b, 'e>(index: IndexRef, columns: &[usize], bounds: &'b [Bound<'e>], 
             Test::Compare(..) => {}
         }
         served.bounds.push(bound);
-        served.score += 20;
+        served.score += if place == 0 && table.is_partial(index) { PREDICATE_SCORE } else { 20 };
     }
     served
 }
@@ -347,15 +359,17 @@ fn is_unique(table: &Table, index: IndexRef) -> bool {
 /// Each of the `fixed` columns has one value only.
 fn order_of(
     table: &Table,
+    index: IndexRef,
     columns: impl Iterator<Item = usize>,
     fixed: &[usize],
     order: &[Wanted],
 ) -> Option<Direction> {
-    let mut wanted = order.iter().filter(|(column, ..)| !fixed.contains(column));
+    let is_fixed = |expr: &Expr| fixed.iter().any(|&column| is_value(table, index, column, expr));
+    let mut wanted = order.iter().filter(|(expr, ..)| !is_fixed(expr));
     let mut direction = None;
     for column in columns {
-        let Some((wanted_column, descending, nulls_first)) = wanted.next() else { break };
-        if *wanted_column != column {
+        let Some((expr, descending, nulls_first)) = wanted.next() else { break };
+        if !is_value(table, index, column, expr) {
             return None;
         }
         // The index has NULLs last, so walking it backwards gives them first.

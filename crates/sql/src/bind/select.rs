@@ -197,6 +197,7 @@ impl Binder<'_> {
             };
         }
         let extreme = if groups.is_empty() && sets.is_empty() { group.first_by(&calls) } else { None };
+        let is_extreme = extreme.is_some();
         let sorted_by: Vec<_> = if plain { path::plain_columns(&orders) } else { extreme.into_iter().collect() };
         // Functions that are grouped by run below the aggregation, the others above it.
         let mut lower = if grouped { used_by(&sets, &groups) } else { std::mem::take(&mut sets) };
@@ -236,7 +237,7 @@ impl Binder<'_> {
         let mut after = if late && !grouped { std::mem::take(&mut lower) } else { Vec::new() };
         let mut node = expand(planned.node, width, &lower, &mut below);
         if grouped {
-            if extreme.is_some() && in_order {
+            if is_extreme && in_order {
                 node = Node::Limit(Box::new(node), Some(Expr::Const(Value::Int8(1))), None);
             }
             let width = groups.len() + calls.len();

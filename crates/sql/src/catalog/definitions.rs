@@ -10,9 +10,9 @@ use crate::schema::{self, Schema};
 use crate::table_lock::TableLock;
 use crate::types::Styles;
 use hotrow_storage::{EnumId, TableId};
-use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use hotrow_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, RwLock};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// All sequences, by their names and by their ids.
 #[derive(Debug, Default)]
@@ -53,9 +53,19 @@ pub struct Catalog {
     /// The OIDs that the system relations show for names.
     numbers: RwLock<Numbers>,
     version: AtomicU64,
+    /// The literals in the expressions and conditions of indexes, as SQL has them.
+    literals: RwLock<Arc<HashSet<String>>>,
+    has_literals: AtomicBool,
 }
 
 impl Catalog {
+    /// Returns the literals that indexes mention in their expressions and conditions, or `None` if there are none. A
+    /// statement with such a literal is planned with it, since the plan may use such an index.
+    pub fn index_literals(&self) -> Option<Arc<HashSet<String>>> {
+        let read = || self.literals.read().unwrap_or_else(|poison| poison.into_inner()).clone();
+        self.has_literals.load(Ordering::Acquire).then(read)
+    }
+
     /// Returns the version of the catalog, which increases with every commit that changes a definition.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
@@ -222,6 +232,12 @@ impl Catalog {
                 Some(table) => tables.insert(name.clone(), table.clone()),
                 None => tables.remove(name),
             });
+        }
+        let changed = changes.tables.values().flatten().chain(&replaced);
+        if changed.into_iter().any(|table| table.visible() < table.stored()) {
+            let literals: HashSet<_> = tables.values().flat_map(|table| table.index_literals()).collect();
+            self.has_literals.store(!literals.is_empty(), Ordering::Release);
+            *self.literals.write().unwrap_or_else(|poison| poison.into_inner()) = Arc::new(literals);
         }
         self.version.fetch_add(1, Ordering::AcqRel);
         replaced

@@ -1,4 +1,4 @@
-//! The expressions of definitions: DEFAULT and CHECK.
+//! The expressions of definitions: DEFAULT, CHECK, and those of generated columns and indexes.
 //!
 //! The catalog stores an expression as it was written, with the parts of its meaning that depend on the time of the
 //! definition: the styles in which its literals are read, and the sequences and columns that its names referred to. So
@@ -7,9 +7,10 @@
 //! The bound form of an expression is [`Opaque`] here. The binder makes it when the expression is defined, so that
 //! CREATE or ALTER reports a mistake, and all later definitions of the table share it. The bound form never becomes
 //! invalid: a definition does not change, functions cannot be redefined, a label of an enumerated type keeps its
-//! number, and a column's type cannot change while a CHECK refers to the column. The expression must not be bound again
-//! later, because the literal `'today'` in a DEFAULT is the day of the definition. Another name of a type does not
-//! change its literals, so then the expression is bound again.
+//! number, and a column's type cannot change while a CHECK or a generated column refers to the column. The expression
+//! must not be bound again later, because the literal `'today'` in a DEFAULT is the day of the definition. Another name
+//! of a type does not change its literals, so then the expression is bound again; so is an index's expression if it
+//! refers to a column whose type changes.
 
 use crate::depth::Syntax;
 use crate::opaque::Opaque;
@@ -87,39 +88,49 @@ pub struct Check {
     /// The name of the constraint.
     pub name: String,
     /// The condition. A row is refused if the condition is false for it, but not if it is NULL.
-    pub condition: Condition,
+    pub condition: RowExpression,
 }
 
-/// The names that the syntax of a condition may mention: those of its table and of the table's columns when the
-/// condition was written. Later names of the table and its columns do not change them.
+/// A column whose value in each row is computed from other columns of the row: a generated column, or a hidden column
+/// of an index.
+#[derive(Clone, Debug)]
+pub struct Computed {
+    /// The position of the column.
+    pub column: usize,
+    /// The value, cast to the type of the column.
+    pub value: RowExpression,
+}
+
+/// The names that the syntax of an expression over a row may mention: those of its table and of the table's columns
+/// when the expression was written. Later names of the table and its columns do not change them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mentioned {
     /// The [full name](crate::schema) of the table.
     pub table: String,
-    /// The names and the types of the columns that the condition may mention. A column that it certainly does not
+    /// The names and the types of the columns that the expression may mention. A column that it certainly does not
     /// mention is left out.
     pub columns: Vec<(String, Type)>,
 }
 
-/// A condition over the columns of a table.
+/// An expression over the columns of a table: the condition of a CHECK, or the value of a computed column.
 #[derive(Clone, Debug)]
-pub struct Condition {
+pub struct RowExpression {
     /// The expression. In its bound form, column `n` stands for the table's column at position `columns[n]`.
     pub expression: Written,
     /// The names that the expression's syntax may mention.
     pub mentioned: Arc<Mentioned>,
-    /// The positions of the columns that the bound condition reads, in the order in which it mentions them. Operands
+    /// The positions of the columns that the bound expression reads, in the order in which it mentions them. Operands
     /// that the binder has removed, as in `a > 0 OR true`, are not included.
     pub columns: Vec<usize>,
 }
 
-impl Condition {
-    /// Whether the bound condition reads the column at this position of the table.
+impl RowExpression {
+    /// Whether the bound expression reads the column at this position of the table.
     pub fn looks_at(&self, column: usize) -> bool {
         self.columns.contains(&column)
     }
 
-    /// Returns the positions of the columns that the condition reads, in ascending order.
+    /// Returns the positions of the columns that the expression reads, in ascending order.
     pub fn positions(&self) -> Vec<usize> {
         let mut positions = self.columns.clone();
         positions.sort_unstable();

@@ -86,7 +86,7 @@ impl ForeignKey {
         let detail = if values.iter().any(Value::is_null) {
             "MATCH FULL does not allow mixing of null and nonnull key values.".to_owned()
         } else {
-            let columns = self.columns.iter().map(|&column| (&child.schema.columns[column].name, column));
+            let columns = self.columns.iter().map(|&column| (child.column_label(column), column));
             let key = describe_key(columns, child, values);
             format!("{key} is not present in table \"{}\".", self.table)
         };
@@ -97,7 +97,8 @@ impl ForeignKey {
     /// `child` still references.
     pub fn still_referenced(&self, child: &Table, values: &[Value<'_>]) -> SqlError {
         // A column of the child has the type of the column that it references, if that is enumerated.
-        let key = describe_key(self.referenced.iter().zip(self.columns.iter().copied()), child, values);
+        let key =
+            describe_key(self.referenced.iter().map(String::as_str).zip(self.columns.iter().copied()), child, values);
         let (parent, child) = (&self.table, child.name());
         let message = format!(
             "update or delete on table \"{parent}\" violates foreign key constraint \"{}\" on table \"{child}\"",
@@ -112,11 +113,11 @@ impl ForeignKey {
 /// Formats the columns of a key and their values for a message: `Key (a, b)=(1, 2)`. Each column has a name, and the
 /// position of a column of `table` with the same type.
 pub fn describe_key<'n>(
-    columns: impl Iterator<Item = (&'n String, usize)>,
+    columns: impl Iterator<Item = (&'n str, usize)>,
     table: &Table,
     values: &[Value<'_>],
 ) -> String {
-    let (columns, positions): (Vec<_>, Vec<_>) = columns.map(|(name, at)| (name.as_str(), at)).unzip();
+    let (columns, positions): (Vec<_>, Vec<_>) = columns.unzip();
     let described = positions.iter().zip(values).map(|(&at, value)| describe_as(value, table.schema.columns[at].ty));
     let values: Vec<_> = described.collect();
     format!("Key ({})=({})", columns.join(", "), values.join(", "))

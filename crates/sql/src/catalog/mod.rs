@@ -11,7 +11,8 @@
 //! | --- | --- |
 //! | `definitions` | all definitions by their names, and the changes of a transaction |
 //! | `table` | tables |
-//! | `expression` | DEFAULT and CHECK |
+//! | `expression` | DEFAULT and CHECK, and the expressions of generated columns and indexes |
+//! | `index` | indexes, apart from what the engine knows of them |
 //! | `foreign_key` | foreign keys |
 //! | `enumeration`, `named_types` | enumerated types; the types that names and OIDs mean |
 //! | `procedure`, `sequence`, `view` | procedures, sequences, views |
@@ -25,6 +26,7 @@ pub mod enumeration;
 pub mod expected;
 mod expression;
 pub mod foreign_key;
+mod index;
 mod named_types;
 pub mod place_log;
 pub mod procedure;
@@ -36,7 +38,10 @@ mod used;
 pub mod view;
 
 pub use definitions::{Catalog, Changes, View};
-pub use expression::{Check, Condition, DefaultSource, DefaultValue, Mentioned, Written};
+pub use expression::{Check, Computed, DefaultSource, DefaultValue, Mentioned, RowExpression, Written};
+pub use index::{IndexProperties, KeyOrder};
 pub(crate) use table::column_of;
-pub use table::{Comments, HIDDEN, Part, Rules, Table, describe, describe_as, rename_comment};
+pub use table::{
+    Comments, HIDDEN, HIDDEN_PREFIX, Part, Rules, Table, describe, describe_as, rename_comment, visible_columns,
+};
 pub use used::Used;

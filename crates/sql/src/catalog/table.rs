@@ -1,8 +1,9 @@
 //! Tables: their columns, keys, defaults and constraints.
 
 use super::expected::ExpectedRows;
-use super::expression::{Check, DefaultValue};
+use super::expression::{Check, Computed, DefaultValue, RowExpression};
 use super::foreign_key::{ForeignKey, Referrer};
+use super::index::IndexProperties;
 use crate::table_lock::TableLock;
 use crate::types::{Styles, encode_text, enumeration, type_of};
 use crate::{SqlError, schema, state};
@@ -17,6 +18,9 @@ use std::collections::BTreeMap;
 
 /// The name of the hidden key column of a table without a primary key. No identifier can be empty.
 pub const HIDDEN: &str = "";
+
+/// The first character of the names of the hidden columns of indexes. No identifier has it.
+pub const HIDDEN_PREFIX: char = '\0';
 
 /// The part of a table or view to which a comment belongs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,14 +48,18 @@ pub fn rename_comment(comments: &mut Comments, part: fn(String) -> Part, old: &s
 /// The properties of a table that the engine does not know: defaults, constraints and comments.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// The DEFAULT of each column of the engine's table; `None` if the column has none.
+    /// The DEFAULT of each visible column; `None` if the column has none.
     pub defaults: Vec<Option<DefaultValue>>,
+    /// The columns whose values are computed, in the order of their positions.
+    pub computed: Vec<Computed>,
     /// CHECK constraints, in the order of their names as PostgreSQL checks them.
     pub checks: Vec<Check>,
     /// The name of the primary key constraint; `None` if the key is hidden.
     pub primary_key: Option<String>,
     /// The names of those indexes that UNIQUE constraints have made.
     pub unique_constraints: Vec<String>,
+    /// The properties of those indexes that have any.
+    pub indexes: Vec<IndexProperties>,
     /// The positions of the identity columns. The flag says whether only the sequence may give the column a value
     /// (GENERATED ALWAYS).
     pub identities: Vec<(usize, bool)>,
@@ -61,6 +69,25 @@ pub struct Rules {
     pub referrers: Vec<Referrer>,
     /// The comments on the table and its parts.
     pub comments: Comments,
+}
+
+impl Rules {
+    /// Returns the expression of a computed column, or `None` if statements give the column its values.
+    pub fn computation(&self, column: usize) -> Option<&RowExpression> {
+        self.computed.iter().find(|computed| computed.column == column).map(|computed| &computed.value)
+    }
+
+    /// Returns the expressions over the columns of a row: those of CHECK constraints and of computed columns.
+    pub fn row_expressions(&self) -> impl Iterator<Item = &RowExpression> {
+        let conditions = self.checks.iter().map(|check| &check.condition);
+        conditions.chain(self.computed.iter().map(|computed| &computed.value))
+    }
+
+    /// Returns the expressions over the columns of a row, to change them.
+    pub fn row_expressions_mut(&mut self) -> impl Iterator<Item = &mut RowExpression> {
+        let conditions = self.checks.iter_mut().map(|check| &mut check.condition);
+        conditions.chain(self.computed.iter_mut().map(|computed| &mut computed.value))
+    }
 }
 
 /// The definition of a table, which never changes.
@@ -84,6 +111,8 @@ pub struct Table {
     pub lock: Arc<TableLock>,
     /// The estimate of the table's number of rows.
     pub expected_rows: ExpectedRows,
+    /// The number of columns before the hidden ones.
+    visible: usize,
 }
 
 impl Table {
@@ -109,8 +138,8 @@ impl Table {
     ) -> Arc<Self> {
         let key = KeySpec::new(&schema.columns, &schema.key);
         let index_keys = schema.indexes.iter().map(|index| KeySpec::bytes(&schema.columns, &index.columns)).collect();
-        let expected_rows = ExpectedRows::default();
-        Arc::new(Self { id, layout, key, index_keys, rules, row_ids, lock, schema, expected_rows })
+        let (expected_rows, visible) = (ExpectedRows::default(), visible_columns(&schema));
+        Arc::new(Self { id, layout, key, index_keys, rules, row_ids, lock, schema, expected_rows, visible })
     }
 
     /// Makes another definition of the same engine's table, with other names, defaults or constraints.
@@ -138,9 +167,20 @@ impl Table {
         schema::full(self.schema_name(), name)
     }
 
-    /// Returns the number of columns that `*` stands for: all but the hidden key.
+    /// Returns the number of columns that `*` stands for. After them come the hidden columns of indexes, and then the
+    /// hidden key.
     pub fn visible(&self) -> usize {
+        self.visible
+    }
+
+    /// Returns the number of columns before the hidden key: those whose values a statement gives or computes.
+    pub fn stored(&self) -> usize {
         self.schema.columns.len() - usize::from(self.is_key_hidden())
+    }
+
+    /// Whether the values of a visible column are computed from other columns.
+    pub fn is_generated(&self, column: usize) -> bool {
+        column < self.visible && self.rules.computation(column).is_some()
     }
 
     /// Whether the primary key is a hidden row number, because the table has no PRIMARY KEY.
@@ -213,7 +253,7 @@ impl Table {
         format!("{}\0constraint\0{constraint}", self.name())
     }
 
-    /// Returns the name under which the system relations number the DEFAULT of a column of the table.
+    /// Returns the name under which the system relations number the DEFAULT or the generation expression of a column.
     pub fn numbered_default(&self, column: usize) -> String {
         format!("{}\0default\0{}", self.name(), self.schema.columns[column].name)
     }
@@ -230,7 +270,9 @@ impl Table {
         let mut all = vec![self.name().to_owned()];
         all.extend(of_indexes.into_iter().map(|name| self.name_beside(name)));
         all.extend(constraints.map(|name| self.numbered_constraint(name)));
-        let has_default = |column: &usize| rules.defaults.get(*column).is_some_and(Option::is_some);
+        let has_default = |column: &usize| {
+            rules.defaults.get(*column).is_some_and(Option::is_some) || rules.computation(*column).is_some()
+        };
         all.extend((0..self.visible()).filter(has_default).map(|column| self.numbered_default(column)));
         all
     }
@@ -249,6 +291,13 @@ impl Table {
             (0..self.visible()).map(|column| describe_as(&row.value(column), self.schema.columns[column].ty)).collect();
         format!("({})", values.join(", "))
     }
+}
+
+/// Returns the number of columns of a schema before the hidden ones.
+pub fn visible_columns(schema: &TableSchema) -> usize {
+    let is_hidden = |name: &str| name == HIDDEN || name.starts_with(HIDDEN_PREFIX);
+    let hidden = schema.columns.iter().rev().take_while(|column| is_hidden(&column.name)).count();
+    schema.columns.len() - hidden
 }
 
 /// Returns the position of the table's visible column of this name.

@@ -1,7 +1,7 @@
 //! Opening a database: the catalog is made of the definitions that an earlier process has stored.
 
 use crate::SqlError;
-use crate::bind::{bind_stored_check, bind_stored_default};
+use crate::bind::{bind_stored_check, bind_stored_computed, bind_stored_default};
 use crate::catalog::place_log::{self, At};
 use crate::catalog::stored::{self, Definitions, Stored, object_name};
 use crate::catalog::{Catalog, Changes, DefaultValue, Table, View};
@@ -130,6 +130,11 @@ fn bind(definitions: &Changes, catalog: &Catalog) -> Result<(), OpenError> {
             let what = || format!("its CHECK constraint \"{}\"", check.name);
             bind_stored_check(&check.condition, view).map_err(|error| wrong(what(), error))?;
         }
+        for computed in &table.rules.computed {
+            let column = &table.schema.columns[computed.column];
+            let what = || format!("the expression of column \"{}\"", column.name.escape_default());
+            bind_stored_computed(&computed.value, column.ty, view).map_err(|error| wrong(what(), error))?;
+        }
     }
     for procedure in definitions.procedures.values().flatten() {
         for argument in &procedure.arguments {
@@ -154,7 +159,7 @@ fn restore_row_ids(engine: &dyn Engine, table: &Table) -> Result<(), OpenError> 
     let scan = Scan { direction: Direction::Backward, ..Scan::all(table.id, IndexRef::Primary) };
     let mut greatest = 0;
     each_row(engine, &scan, &mut |row| {
-        greatest = greatest.max(row.int8(table.visible()));
+        greatest = greatest.max(row.int8(table.stored()));
         if is_first_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     table.row_ids.store(greatest + 1, Ordering::Release);

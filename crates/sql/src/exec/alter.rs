@@ -6,6 +6,8 @@
 use super::Fail;
 use super::constraint::Dependents;
 use super::ddl::{Ddl, Draft, shown};
+use super::generated;
+use super::index::with_labels;
 use super::rebuild::NewColumn;
 use crate::bind::{bind_conversion, define_default};
 use crate::catalog::sequence::Sequence;
@@ -108,7 +110,7 @@ impl Ddl<'_> {
             return self.drop_foreign_key(table.name(), name);
         }
         let dependents = self.dependents_of_index(table, format!("constraint {name} on table {}", table.name()), name);
-        self.drop_dependent_keys(dependents, cascade)?;
+        self.drop_dependent_objects(dependents, cascade)?;
         let table = &self.owned_table(table.name())?;
         let mut draft = self.draft(table);
         if draft.rules.checks.iter().any(|check| check.name == name) {
@@ -145,6 +147,7 @@ impl Ddl<'_> {
         }
         let mut draft = self.draft(table);
         self.add_column(&mut draft, column)?;
+        self.add_generated(&mut draft, std::slice::from_ref(column))?;
         for option in &column.options {
             self.add_column_constraint(&mut draft, column, option)?;
         }
@@ -162,7 +165,8 @@ impl Ddl<'_> {
         self.add_references(table.name(), column)
     }
 
-    /// Drops a column, and with it the keys, indexes and constraints that it is part of.
+    /// Drops a column, and with it the keys, indexes and constraints that it is part of. CASCADE drops the generated
+    /// columns, too, that are computed from it.
     pub(super) fn drop_column(
         &mut self,
         table: &Arc<Table>,
@@ -192,30 +196,28 @@ impl Ddl<'_> {
                 dependents.push(&child, &key, &subject);
             }
         }
-        self.drop_dependent_keys(dependents, cascade)?;
+        generated::add_dependents(table, at, &subject, &mut dependents);
+        self.drop_dependent_objects(dependents, cascade)?;
         for key in table.rules.foreign_keys.iter().filter(|key| key.columns.contains(&at)) {
             self.drop_foreign_key(table.name(), &key.name)?;
         }
         let table = &self.owned_table(table.name())?;
+        let at = column_of(table, name)?;
         let mut draft = self.draft(table);
         if draft.schema.key.contains(&at) {
             draft.rules.primary_key = None;
             draft.schema.key.clear();
         }
-        draft.schema.indexes.retain(|index| !index.columns.contains(&at));
-        let Draft { schema, rules, partition_key } = &mut draft;
+        let hidden: Vec<_> = table.rules.computed.iter().filter(|computed| computed.value.looks_at(at)).collect();
+        draft.drop_indexes(|index, properties| {
+            let looks_at = |column: &usize| *column == at || hidden.iter().any(|computed| computed.column == *column);
+            let includes = properties.is_some_and(|properties| properties.include.contains(&at));
+            includes || index.columns.iter().any(looks_at)
+        });
+        let Draft { schema, rules, .. } = &mut draft;
         rules.unique_constraints.retain(|unique| schema.indexes.iter().any(|index| index.name == *unique));
         rules.checks.retain(|check| !check.condition.looks_at(at));
-        rules.identities.retain(|(identity, _)| *identity != at);
-        schema.columns.remove(at);
-        rules.defaults.remove(at);
-        let move_up = |column: &mut usize| *column -= usize::from(*column > at);
-        schema.key.iter_mut().for_each(move_up);
-        schema.indexes.iter_mut().flat_map(|index| &mut index.columns).for_each(move_up);
-        rules.identities.iter_mut().for_each(|(identity, _)| move_up(identity));
-        rules.foreign_keys.iter_mut().flat_map(|key| &mut key.columns).for_each(move_up);
-        rules.checks.iter_mut().flat_map(|check| &mut check.condition.columns).for_each(move_up);
-        partition_key.iter_mut().for_each(move_up);
+        draft.remove_column(at);
         let columns = (0..table.visible()).filter(|&column| column != at).map(NewColumn::Kept).collect();
         let changed = self.rebuilt(table, draft, columns)?;
         self.publish(changed);
@@ -232,7 +234,9 @@ impl Ddl<'_> {
         schema.columns[at].name = new.to_owned();
         let mut rules = table.rules.clone();
         rename_comment(&mut rules.comments, Part::Column, old, new);
-        self.publish(table.with(Arc::new(schema), rules));
+        let renamed = table.with(Arc::new(schema), rules);
+        let schema = with_labels(&renamed);
+        self.publish(renamed.with(Arc::new(schema), renamed.rules.clone()));
         self.rename_owner(table.name(), Some(old), (table.name(), Some(new)));
         self.rename_referenced(table.name(), old, new)
     }
@@ -314,7 +318,8 @@ impl Ddl<'_> {
         self.claim(&table.name_beside(new))?;
         let (mut schema, mut rules) = ((*table.schema).clone(), table.rules.clone());
         let indexes = schema.indexes.iter_mut().map(|index| &mut index.name);
-        for name in indexes.chain(&mut rules.unique_constraints).chain(&mut rules.primary_key) {
+        let properties = rules.indexes.iter_mut().map(|index| &mut index.name);
+        for name in indexes.chain(properties).chain(&mut rules.unique_constraints).chain(&mut rules.primary_key) {
             if name == old {
                 new.clone_into(name);
             }
@@ -334,6 +339,13 @@ impl Ddl<'_> {
         match operation {
             AlterColumnOperation::SetDefault { .. } | AlterColumnOperation::DropDefault if is_identity => {
                 Err(is_an_identity(table, name).into())
+            }
+            AlterColumnOperation::SetDefault { .. } if table.is_generated(at) => {
+                Err(generated::is_generated(table, name).into())
+            }
+            AlterColumnOperation::DropDefault if table.is_generated(at) => {
+                let error = generated::is_generated(table, name);
+                Err(error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.").into())
             }
             AlterColumnOperation::SetDefault { value } => {
                 self.keep_type(ty)?;
@@ -368,7 +380,8 @@ impl Ddl<'_> {
                 self.change_type(table, at, data_type, using.as_ref())
             }
             AlterColumnOperation::AddGenerated { generated_as, sequence_options } => {
-                if is_identity || draft.rules.defaults[at].is_some() || draft.schema.columns[at].nullable {
+                let has_default = draft.rules.defaults[at].is_some() || table.is_generated(at);
+                if is_identity || has_default || draft.schema.columns[at].nullable {
                     return Err(no_identity(table, at, is_identity).into());
                 }
                 let options = Self::identity_options(sequence_options.as_deref())?;
@@ -397,12 +410,21 @@ impl Ddl<'_> {
             let what = "changing the type of a column that a CHECK constraint looks at";
             return Err(unsupported(what).hint("Drop the constraint, and add it again afterwards.").into());
         }
+        generated::check_unused(table, at)?;
         let value = match using {
+            Some(_) if table.is_generated(at) => {
+                let message = "cannot specify USING when altering type of generated column";
+                let detail = format!("Column \"{name}\" is a generated column.");
+                return Err(SqlError::new(state::INVALID_COLUMN_DEFINITION, message).detail(detail).into());
+            }
             Some(using) => bind_conversion(using, table, name, ty, self.view())?,
             None => Expr::Column(at).assigned(old.ty, ty).ok_or_else(|| {
                 let message = format!("column \"{name}\" cannot be cast automatically to type {}", type_name(Some(ty)));
-                SqlError::new(state::DATATYPE_MISMATCH, message)
-                    .hint(format!("You might need to specify \"USING {name}::{}\".", type_name(Some(ty))))
+                let error = SqlError::new(state::DATATYPE_MISMATCH, message);
+                if table.is_generated(at) {
+                    return error;
+                }
+                error.hint(format!("You might need to specify \"USING {name}::{}\".", type_name(Some(ty))))
             })?,
         };
         let mut draft = self.draft(table);
@@ -424,11 +446,13 @@ impl Ddl<'_> {
             }
             default.types.push(ty);
         }
+        self.retype_generated(&mut draft, at, ty)?;
+        self.retype_hidden(table, &mut draft, at, ty)?;
         draft.schema.columns[at].ty = ty;
         let mut columns: Vec<_> = kept(table).collect();
         columns[at] = NewColumn::Computed(value);
         let changed = self.rebuilt(table, draft, columns)?;
-        self.publish(changed);
+        self.publish(changed.with(Arc::new(with_labels(&changed)), changed.rules.clone()));
         self.check_keys_of_column(table.name(), at)
     }
 }

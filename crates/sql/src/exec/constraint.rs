@@ -19,24 +19,37 @@ use sqlparser::ast;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// The objects that are to be dropped, and the foreign keys that would have to be dropped with them.
+/// The objects that are to be dropped, and the foreign keys and columns that would have to be dropped with them.
 #[derive(Default)]
 pub(super) struct Dependents {
     /// The name that messages give to the object; empty if there are several.
     pub(super) subject: String,
-    /// The foreign keys, each with the name that messages give to the object that it depends on.
-    keys: Vec<(Referrer, String)>,
+    /// The dependent objects, each with the name that messages give to the object that it depends on.
+    list: Vec<(Dependent, String)>,
+}
+
+/// An object that depends on another one.
+enum Dependent {
+    Key(Referrer),
+    /// The column of a table, by the names of both.
+    Column(String, String),
 }
 
 impl Dependents {
     pub(super) fn new(subject: String) -> Self {
-        Self { subject, keys: Vec::new() }
+        Self { subject, list: Vec::new() }
     }
 
     /// Adds a key that depends on the object `on`.
     pub(super) fn push(&mut self, child: &Table, key: &ForeignKey, on: &str) {
         let referrer = Referrer { table: child.name().to_owned(), constraint: key.name.clone() };
-        self.keys.push((referrer, on.to_owned()));
+        self.list.push((Dependent::Key(referrer), on.to_owned()));
+    }
+
+    /// Adds a column that depends on the object `on`.
+    pub(super) fn push_column(&mut self, table: &Table, column: usize, on: &str) {
+        let column = table.schema.columns[column].name.clone();
+        self.list.push((Dependent::Column(table.name().to_owned(), column), on.to_owned()));
     }
 }
 
@@ -81,6 +94,7 @@ impl Ddl<'_> {
             deferred,
             validated: validate,
         };
+        check_actions(table, &key)?;
         if key.on_delete.changes_rows() || key.on_update.changes_rows() {
             table.check_changeable()?;
         }
@@ -206,21 +220,22 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Drops the foreign keys that depend on objects that are to be dropped.
+    /// Drops the objects that depend on objects that are to be dropped.
     ///
     /// # Errors
-    /// There are such keys, and the statement does not say CASCADE.
-    pub(super) fn drop_dependent_keys(&mut self, dependents: Dependents, cascade: bool) -> Result<(), Fail> {
-        let Dependents { subject, keys } = dependents;
-        if keys.is_empty() {
+    /// There are such objects, and the statement does not say CASCADE.
+    pub(super) fn drop_dependent_objects(&mut self, dependents: Dependents, cascade: bool) -> Result<(), Fail> {
+        let Dependents { subject, list } = dependents;
+        if list.is_empty() {
             return Ok(());
         }
         let view = self.view();
-        let named = |referrer: &Referrer| {
-            format!("constraint {} on table {}", referrer.constraint, view.written(&referrer.table))
+        let named = |dependent: &Dependent| match dependent {
+            Dependent::Key(key) => format!("constraint {} on table {}", key.constraint, view.written(&key.table)),
+            Dependent::Column(table, column) => format!("column {column} of table {}", view.written(table)),
         };
         if !cascade {
-            let lines: Vec<_> = keys.iter().map(|(key, on)| format!("{} depends on {on}", named(key))).collect();
+            let lines: Vec<_> = list.iter().map(|(one, on)| format!("{} depends on {on}", named(one))).collect();
             let message = match subject.as_str() {
                 "" => "cannot drop desired object(s) because other objects depend on them".to_owned(),
                 subject => format!("cannot drop {subject} because other objects depend on it"),
@@ -230,7 +245,7 @@ impl Ddl<'_> {
                 .hint("Use DROP ... CASCADE to drop the dependent objects too.")
                 .into());
         }
-        let lines: Vec<_> = keys.iter().map(|(key, _)| format!("drop cascades to {}", named(key))).collect();
+        let lines: Vec<_> = list.iter().map(|(one, _)| format!("drop cascades to {}", named(one))).collect();
         let error = match &lines[..] {
             [line] => SqlError::new(state::SUCCESSFUL_COMPLETION, line.as_str()),
             _ => {
@@ -239,7 +254,13 @@ impl Ddl<'_> {
             }
         };
         self.notice_with(error);
-        keys.iter().try_for_each(|(key, _)| self.drop_foreign_key(&key.table, &key.constraint))
+        list.iter().try_for_each(|(one, _)| match one {
+            Dependent::Key(key) => self.drop_foreign_key(&key.table, &key.constraint),
+            Dependent::Column(table, column) => {
+                let table = self.owned_table(table)?;
+                self.drop_column(&table, column, false, true)
+            }
+        })
     }
 
     /// Returns the foreign keys that refer to a table, each with the table that it belongs to.
@@ -421,6 +442,26 @@ fn are_compatible(from: Type, to: Type) -> bool {
     let times = |ty| matches!(ty, Type::Date | Type::Timestamp(_) | Type::TimestampTz(_));
     let family = |is: &dyn Fn(Type) -> bool| is(from) && is(to);
     family(&Type::is_integer) || family(&floats) || family(&times) || can_cast(from, to, Strictness::Implicit)
+}
+
+/// Checks that no action of a foreign key would give a generated column a value.
+///
+/// # Errors
+/// 42601
+fn check_actions(table: &Table, key: &ForeignKey) -> Result<(), SqlError> {
+    use ReferentialAction::{Cascade, SetDefault, SetNull};
+    if !key.columns.iter().any(|&column| table.is_generated(column)) {
+        return Ok(());
+    }
+    let event = if matches!(key.on_update, Cascade | SetNull | SetDefault) {
+        "UPDATE"
+    } else if matches!(key.on_delete, SetNull | SetDefault) {
+        "DELETE"
+    } else {
+        return Ok(());
+    };
+    let message = format!("invalid ON {event} action for foreign key constraint containing generated column");
+    Err(SqlError::new(state::SYNTAX_ERROR, message))
 }
 
 fn check_types(child: &Table, parent: &Table, key: &ForeignKey) -> Result<(), SqlError> {

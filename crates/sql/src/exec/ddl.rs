@@ -2,7 +2,7 @@
 //! its statements.
 
 use super::{Fail, lock_outcome};
-use crate::catalog::{Catalog, Rules, Table, View};
+use crate::catalog::{Catalog, DefaultValue, Rules, Table, View, visible_columns};
 use crate::client::Notice;
 use crate::context::SessionContext;
 use crate::depth::with_room;
@@ -13,7 +13,7 @@ use crate::plan::deferred::Deferred;
 use crate::schema::{self, duplicate_table, undefined_table};
 use crate::table_lock::{Mode, TableLock};
 use crate::{SqlError, state};
-use hotrow_storage::TableSchema;
+use hotrow_storage::{Column, TableSchema};
 use hotrow_sync::Arc;
 use hotrow_txn::{Engine, Ownership, Transaction};
 use sqlparser::ast::{self, Statement};
@@ -44,6 +44,44 @@ pub(super) struct Draft {
 }
 
 impl Draft {
+    /// Returns the number of columns before the hidden ones.
+    pub(super) fn visible(&self) -> usize {
+        visible_columns(&self.schema)
+    }
+
+    /// Adds a visible column after the other visible ones, and returns its position.
+    pub(super) fn add_column(&mut self, column: Column, default: Option<DefaultValue>) -> usize {
+        let at = self.visible();
+        self.renumber(&|position| *position += usize::from(*position >= at));
+        self.schema.columns.insert(at, column);
+        self.rules.defaults.push(default);
+        at
+    }
+
+    /// Takes a column away. Nothing may refer to it any more but its default and its expression.
+    pub(super) fn remove_column(&mut self, at: usize) {
+        self.rules.identities.retain(|(identity, _)| *identity != at);
+        self.rules.computed.retain(|computed| computed.column != at);
+        if at < self.visible() {
+            self.rules.defaults.remove(at);
+        }
+        self.schema.columns.remove(at);
+        self.renumber(&|position| *position -= usize::from(*position > at));
+    }
+
+    /// Changes the position of each column wherever the definition has it.
+    fn renumber(&mut self, change: &dyn Fn(&mut usize)) {
+        let Draft { schema, rules, partition_key } = self;
+        schema.key.iter_mut().for_each(change);
+        schema.indexes.iter_mut().flat_map(|index| &mut index.columns).for_each(change);
+        rules.indexes.iter_mut().flat_map(|index| &mut index.include).for_each(change);
+        rules.identities.iter_mut().for_each(|(identity, _)| change(identity));
+        rules.foreign_keys.iter_mut().flat_map(|key| &mut key.columns).for_each(change);
+        rules.row_expressions_mut().flat_map(|value| &mut value.columns).for_each(change);
+        rules.computed.iter_mut().for_each(|computed| change(&mut computed.column));
+        partition_key.iter_mut().for_each(change);
+    }
+
     /// Returns the full name of an index or constraint of the table, which is in the table's schema.
     pub(super) fn name_beside(&self, name: &str) -> String {
         schema::full(schema::split(&self.schema.name).0, name)

@@ -3,7 +3,7 @@
 use super::foreign_key::{Events, Missing};
 use super::{Exec, Fail, Sink, recycle, scan};
 use crate::catalog::{Table, foreign_key};
-use crate::expr::{BoundCheck, Env, Expr, Input};
+use crate::expr::{Env, Expr, Input, RowRules};
 use crate::plan::{Access, Delete, Graph, Insert, Node, OnConflict, Path, Source, Update};
 use crate::{SqlError, state};
 use hotrow_storage::{IndexRef, Key, Row, RowMut, RowRef, Value};
@@ -224,7 +224,10 @@ impl Exec<'_> {
                 let mut row = Row::new(&table.layout);
                 row.copy_from(old);
                 let scratch = &mut *self.scratch;
-                row.change(|row| assign(update, excluded, &env, scratch, row))?;
+                row.change(|row| {
+                    assign(update, excluded, &env, scratch, row)?;
+                    complete_row(table, &update.rules, row, &env)
+                })?;
                 Err(duplicate_key(table, index, Some(row.as_ref())).into())
             }
         }
@@ -259,7 +262,7 @@ impl Exec<'_> {
             self.txn.insert(table.id, row.as_ref())?
         } else {
             self.txn.update(table.id, key, &mut |target| {
-                update.assignments.iter().for_each(|&(column, _)| target.set(column, &row.as_ref().value(column)));
+                update.changed().for_each(|column| target.set(column, &row.as_ref().value(column)));
                 Ok(())
             })?
         };
@@ -332,7 +335,8 @@ impl<'i> Inserter<'i> {
         let table = &self.insert.table;
         exec.check_memory(table.id)?;
         table.number_row(&mut self.row);
-        check_row(table, &self.insert.checks, self.row.as_ref(), &self.env)?;
+        let (rules, env) = (&self.insert.rules, &self.env);
+        self.row.change(|row| complete_row(table, rules, row, env))?;
         let missing = match &self.events {
             Some(events) => exec.missing(events, None, self.row.as_ref())?,
             None => Missing::new(),
@@ -426,7 +430,7 @@ fn change_row(
         return Ok(false);
     }
     assign(update, excluded, env, scratch, row)?;
-    check_row(&update.access.table, &update.checks, row.as_ref(), env)?;
+    complete_row(&update.access.table, &update.rules, row, env)?;
     Ok(true)
 }
 
@@ -476,8 +480,24 @@ fn answer(
     Ok(())
 }
 
-/// Checks that a row satisfies NOT NULL and the CHECK constraints of its table.
-fn check_row(table: &Table, checks: &[BoundCheck], row: RowRef<'_>, env: &Env<'_>) -> Result<(), SqlError> {
+/// Computes the columns that are made from others, and checks that the row satisfies NOT NULL and the CHECK constraints
+/// of its table.
+fn complete_row(table: &Table, rules: &RowRules, row: &mut RowMut<'_>, env: &Env<'_>) -> Result<(), SqlError> {
+    compute(&rules.generated, row, env)?;
+    check_row(table, rules, row.as_ref(), env)?;
+    compute(&rules.hidden, row, env)
+}
+
+/// Sets computed columns of a row to their values.
+pub(super) fn compute(columns: &[(usize, Expr)], row: &mut RowMut<'_>, env: &Env<'_>) -> Result<(), SqlError> {
+    for (column, expr) in columns {
+        let value = expr.eval(env, &Input::Row(row.as_ref()))?.into_owned();
+        row.set(*column, &value);
+    }
+    Ok(())
+}
+
+fn check_row(table: &Table, rules: &RowRules, row: RowRef<'_>, env: &Env<'_>) -> Result<(), SqlError> {
     for (at, column) in table.schema.columns.iter().enumerate() {
         if !column.nullable && row.is_null(at) {
             let message = format!(
@@ -490,7 +510,7 @@ fn check_row(table: &Table, checks: &[BoundCheck], row: RowRef<'_>, env: &Env<'_
                 .detail(format!("Failing row contains {}.", table.describe_row(row))));
         }
     }
-    for check in checks {
+    for check in &rules.checks {
         // NULL is no violation.
         if check.condition.eval(env, &Input::Row(row))? == Value::Bool(false) {
             let message =
@@ -516,7 +536,7 @@ pub(crate) fn duplicate_key(table: &Table, index: IndexRef, row: Option<RowRef<'
 
 /// Formats the key of a row in an index: `Key (a, b)=(1, 2)`.
 pub(crate) fn describe_key(table: &Table, index: IndexRef, row: RowRef<'_>) -> String {
-    let columns = table.index_columns(index);
+    let columns = table.key_columns(index);
     let values: Vec<_> = columns.iter().map(|&at| row.value(at)).collect();
-    foreign_key::describe_key(columns.iter().map(|&at| (&table.schema.columns[at].name, at)), table, &values)
+    foreign_key::describe_key(columns.iter().map(|&at| (table.column_label(at), at)), table, &values)
 }

@@ -6,10 +6,10 @@
 
 use super::Fail;
 use super::ddl::Ddl;
-use crate::bind::{bind_stored_check, bind_stored_default};
+use crate::bind::{bind_stored_check, bind_stored_computed, bind_stored_default};
 use crate::catalog::enumeration::{EnumType, qualified, shown, undefined_type};
 use crate::catalog::view::StoredView;
-use crate::catalog::{DefaultSource, Rules, Table, Written};
+use crate::catalog::{DefaultSource, RowExpression, Rules, Table, Written};
 use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::parse::enumeration::{LabelPlace, TypeChange, TypeStatement, check_label, type_names, with_type_names};
@@ -85,14 +85,14 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Keeps the types that the defaults and CHECK constraints of a table mention by their names.
+    /// Keeps the types that the expressions of a table's definition mention by their names.
     pub(super) fn keep_types_in_rules(&mut self, rules: &Rules) -> Result<(), Fail> {
         for default in rules.defaults.iter().flatten() {
             if let DefaultSource::Written(written, _) = &default.source {
                 self.keep_mentioned(&*written.syntax)?;
             }
         }
-        rules.checks.iter().try_for_each(|check| self.keep_mentioned(&*check.condition.expression.syntax))
+        rules.row_expressions().try_for_each(|value| self.keep_mentioned(&*value.expression.syntax))
     }
 
     /// Keeps the types of which a view has values, whose labels it mentions, or which it mentions by their names.
@@ -230,12 +230,15 @@ impl Ddl<'_> {
             for check in &table.rules.checks {
                 bind_stored_check(&check.condition, self.view())?;
             }
+            for computed in &table.rules.computed {
+                bind_stored_computed(&computed.value, table.schema.columns[computed.column].ty, self.view())?;
+            }
             self.publish(table);
         }
         Ok(())
     }
 
-    /// Whether a default or a CHECK constraint of a table mentions a type by its name.
+    /// Whether an expression of a table's definition mentions a type by its name.
     fn is_named_in(&self, made: &EnumType, table: &Table) -> Result<bool, Fail> {
         for default in table.rules.defaults.iter().flatten() {
             if let DefaultSource::Written(written, _) = &default.source
@@ -244,8 +247,8 @@ impl Ddl<'_> {
                 return Ok(true);
             }
         }
-        for check in &table.rules.checks {
-            if self.mentions(made, &text_of(&*check.condition.expression.syntax)?)? {
+        for value in table.rules.row_expressions() {
+            if self.mentions(made, &text_of(&*value.expression.syntax)?)? {
                 return Ok(true);
             }
         }
@@ -265,8 +268,8 @@ impl Ddl<'_> {
                 *written = again(written)?;
             }
         }
-        for check in &mut rules.checks {
-            check.condition.expression = again(&check.condition.expression)?;
+        for value in rules.row_expressions_mut() {
+            value.expression = again(&value.expression)?;
         }
         Ok(rules)
     }
@@ -374,12 +377,19 @@ impl Ddl<'_> {
                 users.defaults.push(of_column());
             }
         }
+        let concerns = |value: &RowExpression| {
+            let is_named = self.mentions(made, &text_of(&*value.expression.syntax)?)?;
+            let reads = value.positions().into_iter().any(|at| is_it(&table.schema.columns[at].ty));
+            Ok::<_, Fail>(!reads && (is_named || value.mentioned.columns.iter().any(|(_, ty)| is_it(ty))))
+        };
         for check in &table.rules.checks {
-            let condition = &check.condition;
-            let is_named = self.mentions(made, &text_of(&*condition.expression.syntax)?)?;
-            let reads = condition.positions().into_iter().any(|at| is_it(&table.schema.columns[at].ty));
-            if !reads && (is_named || condition.mentioned.columns.iter().any(|(_, ty)| is_it(ty))) {
+            if concerns(&check.condition)? {
                 users.others.push(format!("constraint {} on table {}", check.name, table.plain_name()));
+            }
+        }
+        for computed in &table.rules.computed {
+            if concerns(&computed.value)? {
+                users.others.push(of_computed(table, computed.column));
             }
         }
         Ok(())
@@ -393,6 +403,16 @@ impl Ddl<'_> {
     fn means(&self, name: &[String], made: &EnumType) -> bool {
         self.view().named_enumeration(name).is_some_and(|found| Arc::ptr_eq(&found.kept, &made.kept))
     }
+}
+
+/// Returns the name that messages give to the object to which a computed column belongs.
+fn of_computed(table: &Table, column: usize) -> String {
+    if let Some(index) =
+        table.indexes().find(|&index| table.is_hidden(column) && table.index_columns(index).contains(&column))
+    {
+        return format!("index {}", table.index_name(index));
+    }
+    format!("column {} of table {}", table.schema.columns[column].name, table.plain_name())
 }
 
 /// Returns an expression or a query as SQL.

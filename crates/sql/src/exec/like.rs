@@ -4,12 +4,12 @@ use super::Fail;
 use super::ddl::{Ddl, Draft};
 use crate::bind::not_a_table;
 use crate::catalog::sequence::Sequence;
-use crate::catalog::{Check, Part, Table};
+use crate::catalog::{Check, Computed, Part, Table};
 use crate::parse::like::LikeOptions;
 use crate::parse::sequence::SequenceOption;
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
-use hotrow_storage::{Column, IndexSchema};
+use hotrow_storage::{Column, IndexRef};
 use sqlparser::ast;
 
 impl Ddl<'_> {
@@ -28,7 +28,7 @@ impl Ddl<'_> {
         let source = self.view().table(&name).ok_or_else(|| not_a_table(&name, self.view()))?;
         self.keep_types_of(&source)?;
         self.keep_types_in_rules(&source.rules)?;
-        let first = draft.schema.columns.len();
+        let first = draft.visible();
         for (at, column) in source.schema.columns[..source.visible()].iter().enumerate() {
             if draft.schema.column(&column.name).is_some() {
                 let message = format!("column \"{}\" specified more than once", column.name);
@@ -36,8 +36,7 @@ impl Ddl<'_> {
             }
             let identity = source.rules.identities.iter().find(|(identity, _)| *identity == at);
             let default = match identity {
-                Some((_, always)) if options.identity => {
-                    draft.rules.identities.push((first + at, *always));
+                Some(_) if options.identity => {
                     let like = self.sequence_options(&source, at);
                     Some(self.own_sequence(draft, &column.name, column.ty, &like)?)
                 }
@@ -47,12 +46,18 @@ impl Ddl<'_> {
             if let Some(default) = &default {
                 self.lock_sequences(default)?;
             }
-            draft.schema.columns.push(Column::clone(column));
-            draft.rules.defaults.push(default);
+            let new = draft.add_column(Column::clone(column), default);
+            draft.rules.identities.extend(identity.filter(|_| options.identity).map(|(_, always)| (new, *always)));
             let comment = source.rules.comments.get(&Part::Column(column.name.clone()));
             if let Some(comment) = comment.filter(|_| options.comments) {
                 draft.rules.comments.insert(Part::Column(column.name.clone()), comment.clone());
             }
+        }
+        let generated = source.rules.computed.iter().filter(|computed| computed.column < source.visible());
+        for Computed { column, value } in generated.filter(|_| options.generated) {
+            let mut value = value.clone();
+            value.columns.iter_mut().for_each(|column| *column += first);
+            draft.rules.computed.push(Computed { column: first + column, value });
         }
         if options.constraints {
             for check in &source.rules.checks {
@@ -62,26 +67,23 @@ impl Ddl<'_> {
             }
             draft.rules.checks.sort_by(|left, right| left.name.cmp(&right.name));
         }
-        if options.indexes { self.add_indexes_of(draft, &source) } else { Ok(()) }
+        if options.indexes { self.add_indexes_of(draft, &source, first) } else { Ok(()) }
     }
 
-    /// Adds the keys and indexes of another table to a draft, with names of its own.
-    fn add_indexes_of(&mut self, draft: &mut Draft, source: &Table) -> Result<(), Fail> {
+    /// Adds the keys and indexes of another table to a draft, with names of its own. The columns of that table have the
+    /// positions from `first` on in the draft.
+    fn add_indexes_of(&mut self, draft: &mut Draft, source: &Table, first: usize) -> Result<(), Fail> {
         let names =
             |columns: &[usize]| columns.iter().map(|&at| source.schema.columns[at].name.clone()).collect::<Vec<_>>();
         if source.rules.primary_key.is_some() {
             self.set_primary_key(draft, None, &names(&source.schema.key))?;
         }
-        for index in &source.schema.indexes {
-            let columns = names(&index.columns);
-            if source.rules.unique_constraints.contains(&index.name) {
-                self.add_unique(draft, None, &columns)?;
-                continue;
+        for index in source.indexes().filter(|index| *index != IndexRef::Primary) {
+            if source.rules.unique_constraints.iter().any(|unique| unique == source.index_name(index)) {
+                self.add_unique(draft, None, &names(source.index_columns(index)))?;
+            } else {
+                self.add_index_like(draft, source, index, first)?;
             }
-            let name = self.constraint_name(draft, None, &columns, "idx")?;
-            self.claim(&draft.name_beside(&name))?;
-            let columns = super::table::positions(draft, &columns)?;
-            draft.schema.indexes.push(IndexSchema { name, columns, kind: index.kind, unique: index.unique });
         }
         Ok(())
     }

@@ -2,11 +2,11 @@
 //! one are loaded.
 
 use super::ddl::{Ddl, Draft};
-use super::dml::describe_key;
+use super::dml::{compute, describe_key};
 use super::table::complete_key;
 use super::{Fail, scan};
 use crate::catalog::Table;
-use crate::expr::{Env, Expr, Input};
+use crate::expr::{Env, Expr, Input, RowRules};
 use crate::{SqlError, state};
 use hotrow_storage::{Row, RowRef, Value};
 use hotrow_sync::Arc;
@@ -30,7 +30,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Returns a table with another definition, and with rows made of those of `old`. The table is not published yet.
+    /// Returns a table with another definition, and with rows made of those of `old`. `columns` has the sources of the
+    /// visible columns; those of computed columns count for nothing. The table is not published yet.
     pub(super) fn rebuilt(
         &mut self,
         old: &Arc<Table>,
@@ -42,12 +43,13 @@ impl Ddl<'_> {
         self.txn.check_owned_table(old.id)?;
         let new = self.define(draft, old.row_ids.clone(), old.lock.clone())?;
         let mut row = Row::new(&new.layout);
+        let rules = RowRules { checks: Vec::new(), ..new.rules_of_new_row() };
         let mut failed = None;
         let (engine, env) = (self.engine, Env { context: Some(&*self.context), ..self.env });
         self.txn.scan(&scan::everything(old), &mut |from| match env
             .check_cancelled()
             .and_then(|()| env.memory.check_write(|| false))
-            .and_then(|()| copy_row(engine, &new, &columns, &env, &mut row, from))
+            .and_then(|()| copy_row(engine, &new, (&columns, &rules), &env, &mut row, from))
         {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -84,22 +86,27 @@ impl Ddl<'_> {
 fn copy_row(
     engine: &dyn hotrow_txn::Engine,
     new: &Arc<Table>,
-    columns: &[NewColumn],
+    (columns, rules): (&[NewColumn], &RowRules),
     env: &Env<'_>,
     row: &mut Row,
     from: RowRef<'_>,
 ) -> Result<(), SqlError> {
-    for (at, column) in new.schema.columns[..new.visible()].iter().enumerate() {
-        let value = match &columns[at] {
+    for (at, column) in columns.iter().enumerate() {
+        let value = match column {
+            _ if new.is_generated(at) => continue,
             NewColumn::Kept(old) => from.value(*old),
             NewColumn::Computed(expr) => expr.eval(env, &Input::Row(from))?,
         };
-        if value.is_null() && !column.nullable {
+        row.change(|row| row.set(at, &value));
+    }
+    row.change(|row| compute(&rules.generated, row, env))?;
+    for (at, column) in new.schema.columns[..new.visible()].iter().enumerate() {
+        if !column.nullable && row.as_ref().is_null(at) {
             let message = format!("column \"{}\" of relation \"{}\" contains null values", column.name, new.name());
             return Err(SqlError::new(state::NOT_NULL_VIOLATION, message).about_column(new.name(), &column.name));
         }
-        row.change(|row| row.set(at, &value));
     }
+    row.change(|row| compute(&rules.hidden, row, env))?;
     new.number_row(row);
     engine.load(new.id, row.as_ref()).map_err(|duplicate| {
         let index = new.index_name(duplicate.0);

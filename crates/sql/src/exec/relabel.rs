@@ -58,6 +58,12 @@ impl Ddl<'_> {
                     return refuse(format!("Constraint {} of table {}", check.name, table.plain_name()));
                 }
             }
+            for computed in &table.rules.computed {
+                if mentioned(&*computed.value.expression.syntax)? {
+                    let label = table.column_label(computed.column);
+                    return refuse(format!("Column {label} of table {}", table.plain_name()));
+                }
+            }
             users.push(table.name().to_owned());
         }
         for view in self.view().views() {

@@ -415,6 +415,11 @@ impl Ddl<'_> {
                 }
                 self.check_all_views(schema)?;
             }
+            (Change::DropExpression(column, if_exists), _) => {
+                let table = self.owned_table(&name)?;
+                self.check_settled(&table, "ALTER TABLE")?;
+                self.drop_expression(&table, column, *if_exists)?;
+            }
             (Change::Rename(new), Some(view)) => self.rename_view(&view, new)?,
             (Change::RenameColumn(old, new), Some(view)) => self.rename_view_column(&view, old, new)?,
             _ => return Err(unsupported("this change").into()),

@@ -1,9 +1,9 @@
-//! CREATE, DROP and TRUNCATE of tables and indexes: what they do to the transaction's own catalog and to the engine.
+//! CREATE, DROP and TRUNCATE of tables: what they do to the transaction's own catalog and to the engine.
 
 use super::comment::without_stale_comments;
 use super::constraint::{Dependents, check_immediate};
 use super::ddl::{Ddl, Draft, duplicate_constraint, shown};
-use super::{Fail, partition, storage};
+use super::{Fail, generated, partition, storage};
 use crate::bind::{define_check, define_default, not_a_table};
 use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table};
 use crate::error::unsupported;
@@ -54,6 +54,7 @@ impl Ddl<'_> {
                 None => self.add_column(&mut draft, column)?,
             }
         }
+        self.add_generated(&mut draft, &create.columns)?;
         // Keys first: CHECK may come before PRIMARY KEY, and names are given in this order.
         for column in &create.columns {
             for option in &column.options {
@@ -156,7 +157,7 @@ impl Ddl<'_> {
         let serial = serial_type(&column.data_type);
         let ty = serial.map_or_else(|| self.view().data_type(&column.data_type), Ok)?;
         self.keep_type(ty)?;
-        let (mut nullable, mut default) = (serial.is_none(), None);
+        let (mut nullable, mut default, mut identity) = (serial.is_none(), None, None);
         let twice = |default: &mut Option<DefaultValue>, new: DefaultValue| match default.replace(new) {
             None => Ok(()),
             Some(_) => {
@@ -183,8 +184,7 @@ impl Ddl<'_> {
                     }
                     let options = Self::identity_options(sequence_options.as_deref())?;
                     twice(&mut default, self.own_sequence(draft, &name, ty, &options)?)?;
-                    let always = matches!(generated_as, ast::GeneratedAs::Always);
-                    draft.rules.identities.push((draft.schema.columns.len(), always));
+                    identity = Some(matches!(generated_as, ast::GeneratedAs::Always));
                     nullable = false;
                 }
                 ColumnOption::Null
@@ -192,15 +192,14 @@ impl Ddl<'_> {
                 | ColumnOption::Unique(_)
                 | ColumnOption::Check(_)
                 | ColumnOption::ForeignKey(_)
+                | ColumnOption::Generated { generation_expr: Some(_), .. }
                 | ColumnOption::Collation(_) => {}
-                ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
-                    return Err(unsupported("a generated column").hint("Compute it in the query."));
-                }
                 other => return Err(unsupported(&format!("column option {}", shown(other)?))),
             }
         }
-        draft.schema.columns.push(Column { name, ty, nullable });
-        draft.rules.defaults.push(default);
+        generated::check_clauses(column, &name, &draft.schema.name, default.is_some(), identity.is_some())?;
+        let at = draft.add_column(Column { name, ty, nullable }, default);
+        draft.rules.identities.extend(identity.map(|always| (at, always)));
         Ok(())
     }
 
@@ -340,80 +339,6 @@ impl Ddl<'_> {
         Ok(table.with(table.schema.clone(), rules))
     }
 
-    pub(super) fn create_index(&mut self, create: &ast::CreateIndex) -> Result<&'static str, Fail> {
-        if create.predicate.is_some() || !create.include.is_empty() {
-            return Err(unsupported("a partial or covering index").into());
-        }
-        if create.nulls_distinct == Some(false) {
-            return Err(unsupported("NULLS NOT DISTINCT").into());
-        }
-        let kind = match &create.using {
-            None | Some(ast::IndexType::BTree) => IndexKind::Ordered,
-            Some(ast::IndexType::Hash) => IndexKind::Hash,
-            Some(other) => {
-                let error = unsupported(&format!("index method {other}"));
-                return Err(error.hint("The index methods are btree and hash.").into());
-            }
-        };
-        if kind == IndexKind::Hash && create.unique {
-            let message = "access method \"hash\" does not support unique indexes";
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).into());
-        }
-        let columns = index_columns(&create.columns)?;
-        let table = self.owned_table(&self.found(&create.table_name)?)?;
-        self.check_settled(&table, "CREATE INDEX")?;
-        let given = create.name.as_ref().map(object_name).transpose()?.map(|name| name.name);
-        if let Some(name) = &given
-            && create.if_not_exists
-            && self.view().has_relation(&table.name_beside(name))
-        {
-            self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
-            return Ok("CREATE INDEX");
-        }
-        let mut draft = self.draft(&table);
-        let name = self.constraint_name(&draft, given, &columns, "idx")?;
-        self.claim(&draft.name_beside(&name))?;
-        let columns = positions(&draft, &columns)?;
-        for (column, &at) in create.columns.iter().zip(&columns) {
-            if let Some(class) = &column.operator_class {
-                storage::check_operator_class(class, kind, draft.schema.columns[at].ty)?;
-            }
-        }
-        storage::check_index(kind, &create.with)?;
-        draft.schema.indexes.push(IndexSchema { name, columns, kind, unique: create.unique });
-        self.rebuild(&table, draft)?;
-        Ok("CREATE INDEX")
-    }
-
-    pub(super) fn drop_index(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
-        let Some(table) = self.view().table_of_index(name) else {
-            let message = format!("index \"{name}\" does not exist");
-            if if_exists {
-                self.notice(state::UNDEFINED_OBJECT, format!("{message}, skipping"));
-                return Ok(());
-            }
-            return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
-        };
-        let table = self.owned_table(table.name())?;
-        let name = plain(name);
-        self.check_settled(&table, "DROP INDEX")?;
-        let is_constraint = table.rules.primary_key.as_deref() == Some(name)
-            || table.rules.unique_constraints.iter().any(|known| known == name);
-        if is_constraint {
-            let on = format!("constraint {name} on table {}", table.name());
-            let message = format!("cannot drop index {name} because {on} requires it");
-            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
-                .hint(format!("You can drop {on} instead."))
-                .into());
-        }
-        let dependents = self.dependents_of_index(&table, format!("index {name}"), name);
-        self.drop_dependent_keys(dependents, cascade)?;
-        let table = self.owned_table(table.name())?;
-        let mut draft = self.draft(&table);
-        draft.schema.indexes.retain(|index| index.name != name);
-        self.rebuild(&table, draft)
-    }
-
     pub(super) fn drop_tables(&mut self, names: &[String], if_exists: bool, cascade: bool) -> Result<(), Fail> {
         let mut tables: Vec<Arc<Table>> = Vec::with_capacity(names.len());
         for name in names {
@@ -442,7 +367,7 @@ impl Ddl<'_> {
         if let [table] = &tables[..] {
             dependents.subject = format!("table {}", self.view().written(table.name()));
         }
-        self.drop_dependent_keys(dependents, cascade)?;
+        self.drop_dependent_objects(dependents, cascade)?;
         for table in &tables {
             for key in table.rules.foreign_keys.iter().filter(|key| !goes(&key.table)) {
                 self.forget_referrer(&key.table, table.name(), &key.name)?;
@@ -487,8 +412,10 @@ impl Ddl<'_> {
     }
 }
 
-/// Gives a draft without a primary key a hidden one, after its partition key if there is one.
+/// Completes a draft: puts its computed columns in order, and gives it a hidden primary key if it has none, after its
+/// partition key if there is one.
 pub(super) fn complete_key(draft: &mut Draft) -> Result<(), SqlError> {
+    draft.rules.computed.sort_by_key(|computed| computed.column);
     let keys = draft.schema.indexes.iter().map(|index| &index.columns).chain([&draft.schema.key]);
     keys.flatten().try_for_each(|&column| check_key_type(draft.schema.columns[column].ty))?;
     if draft.rules.primary_key.is_none() {

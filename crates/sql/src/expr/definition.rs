@@ -1,13 +1,13 @@
-//! The bound expressions of definitions: DEFAULT and CHECK.
+//! The bound expressions of definitions: DEFAULT, CHECK, and those of computed columns.
 //!
 //! The binder stores bound expressions in the definitions of tables. A plan has copies of the expressions that it
 //! needs, so that no definition is read for each row.
 
 use super::{Expr, Function, SequenceFunction, Strictness, can_cast};
-use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Written};
+use crate::catalog::{DefaultSource, DefaultValue, RowExpression, Table, Written};
 use crate::opaque::Opaque;
 use crate::types::Styles;
-use hotrow_storage::{Type, Value};
+use hotrow_storage::{IndexRef, Type, Value};
 use sqlparser::ast;
 
 /// A CHECK constraint with its bound condition.
@@ -17,6 +17,24 @@ pub struct BoundCheck {
     pub name: String,
     /// The condition that must not be false, over the table's columns.
     pub condition: Expr,
+}
+
+/// The work that a statement does on each row that it inserts or changes, before the row is stored.
+#[derive(Clone, Debug, Default)]
+pub struct RowRules {
+    /// The columns that are computed first, with their values over the row.
+    pub generated: Vec<(usize, Expr)>,
+    /// The CHECK constraints, in the order in which they are checked.
+    pub checks: Vec<BoundCheck>,
+    /// The hidden columns, which are computed after the checks, with their values over the row.
+    pub hidden: Vec<(usize, Expr)>,
+}
+
+impl RowRules {
+    /// Returns the columns that change with these assignments: those of the assignments, and those that are computed.
+    pub fn changed<'a>(&'a self, assignments: &'a [(usize, Expr)]) -> impl Iterator<Item = usize> + 'a {
+        assignments.iter().chain(&self.generated).chain(&self.hidden).map(|(column, _)| *column)
+    }
 }
 
 impl Table {
@@ -35,6 +53,50 @@ impl Table {
     pub fn checks(&self) -> Vec<BoundCheck> {
         let checks = self.rules.checks.iter();
         checks.map(|check| BoundCheck { name: check.name.clone(), condition: check.condition.over_table() }).collect()
+    }
+
+    /// Returns the condition of a partial index over the table's columns, or `None` if the index has none.
+    pub fn predicate(&self, index: IndexRef) -> Option<Expr> {
+        let column = *self.index_columns(index).first().filter(|_| self.is_partial(index))?;
+        match self.rules.computation(column)?.over_table() {
+            Expr::Case(mut arms, _) => arms.pop().map(|(condition, _)| condition),
+            value => Some(value),
+        }
+    }
+
+    /// Returns the expression of an index for which its hidden column at this position stands, or `None` if the column
+    /// is not hidden.
+    pub fn key_expression(&self, index: IndexRef, column: usize) -> Option<Expr> {
+        match self.rules.computation(column).filter(|_| self.is_hidden(column))?.over_table() {
+            Expr::Case(mut arms, _) if self.is_partial(index) => arms.pop().map(|(_, value)| value),
+            value => Some(value),
+        }
+    }
+
+    /// Returns the work on each new row.
+    pub fn rules_of_new_row(&self) -> RowRules {
+        self.rules_of_row(&|_| true)
+    }
+
+    /// Returns the work on each row in which these columns change.
+    pub fn rules_of_changed_row(&self, assignments: &[(usize, Expr)]) -> RowRules {
+        self.rules_of_row(&|column| assignments.iter().any(|(assigned, _)| *assigned == column))
+    }
+
+    /// Returns the work on a row in which the columns change that `changes` names. Columns that are computed from none
+    /// of them are left out.
+    fn rules_of_row(&self, changes: &dyn Fn(usize) -> bool) -> RowRules {
+        let mut rules = RowRules { checks: self.checks(), ..RowRules::default() };
+        for computed in &self.rules.computed {
+            let is_generated = |column: usize| rules.generated.iter().any(|(known, _)| *known == column);
+            let reads = &computed.value.columns;
+            if !changes(computed.column) && !reads.iter().any(|&column| changes(column) || is_generated(column)) {
+                continue;
+            }
+            let value = (computed.column, computed.value.over_table());
+            if computed.column < self.visible() { rules.generated.push(value) } else { rules.hidden.push(value) }
+        }
+        rules
     }
 }
 
@@ -67,12 +129,12 @@ impl DefaultValue {
     }
 }
 
-impl Condition {
-    /// Returns the bound condition with the present positions of the table's columns.
+impl RowExpression {
+    /// Returns the bound expression with the present positions of the table's columns.
     pub fn over_table(&self) -> Expr {
-        let mut condition = bound(&self.expression).clone();
-        condition.change_columns(&|column| *column = self.columns[*column]);
-        condition
+        let mut expr = bound(&self.expression).clone();
+        expr.change_columns(&|column| *column = self.columns[*column]);
+        expr
     }
 }
 

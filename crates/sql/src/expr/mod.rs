@@ -11,6 +11,7 @@
 //! | `definition` | the bound expressions of definitions |
 //! | `frame` | frames: rows of enclosing queries, and the means to run subqueries |
 //! | `kept` | lists of stored rows |
+//! | `immutable` | whether an expression always has the same value for the same row |
 //! | `functions` | functions: their names, overloads and evaluation |
 //! | `pattern` | LIKE |
 //! | `subquery` | queries within expressions, whose plans are opaque here |
@@ -27,6 +28,7 @@ mod eval;
 mod expression;
 mod frame;
 mod functions;
+mod immutable;
 pub mod interval_arithmetic;
 mod kept;
 mod pattern;
@@ -36,7 +38,7 @@ mod subquery;
 pub use arith::{Arithmetic, divide};
 pub use cast::{Strictness, can_cast, cast, fit};
 pub use compare::{Comparison, compare, same};
-pub use definition::BoundCheck;
+pub use definition::RowRules;
 pub use eval::{Env, Input};
 pub use expression::{Expr, Like};
 pub(crate) use frame::lost;

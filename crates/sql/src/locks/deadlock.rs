@@ -78,10 +78,11 @@ fn part_of(table: &Table, part: LockPart, key: Option<&hotrow_storage::Key>) -> 
 
 /// Formats a key of an index with its columns: `(a, b)=(1, 2)`.
 pub(crate) fn columns(table: &Table, index: IndexRef, key: &hotrow_storage::Key) -> String {
-    let positions = table.index_columns(index);
+    let positions = table.key_columns(index);
     let values = table.index_key(index).values(key).unwrap_or_default();
-    let names: Vec<_> = positions.iter().take(values.len()).map(|&at| table.schema.columns[at].name.as_str()).collect();
-    let described = positions.iter().zip(&values).map(|(&at, value)| describe_as(value, table.schema.columns[at].ty));
+    let values = &values[values.len().min(usize::from(table.is_partial(index)))..];
+    let names: Vec<_> = positions.iter().take(values.len()).map(|&at| table.column_label(at)).collect();
+    let described = positions.iter().zip(values).map(|(&at, value)| describe_as(value, table.schema.columns[at].ty));
     let values: Vec<_> = described.collect();
     format!("({})=({})", names.join(", "), values.join(", "))
 }

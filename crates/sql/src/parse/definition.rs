@@ -29,6 +29,8 @@ pub enum Change {
     SetSchema(String),
     /// OWNER TO
     Owner(String),
+    /// ALTER COLUMN … DROP EXPRESSION of a table; the flag says whether it says IF EXISTS.
+    DropExpression(String, bool),
 }
 
 /// The object that a COMMENT statement describes.
@@ -237,6 +239,10 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
             cursor.expect("to")?;
             Change::RenameColumn(old, cursor.name()?)
         }
+    } else if kind == RelationKind::Table
+        && let Some(change) = drop_expression(cursor)
+    {
+        change
     } else if of_view {
         return Err(unsupported("this change of a view").hint("Use CREATE OR REPLACE VIEW."));
     } else {
@@ -244,6 +250,27 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
         return Ok(None);
     };
     Ok(Some(Definition::Alter { kind, name, if_exists, change }))
+}
+
+/// Reads ALTER COLUMN … DROP EXPRESSION, which sqlparser does not know. Returns `None`, and takes nothing, for another
+/// change.
+fn drop_expression(cursor: &mut Cursor<'_>) -> Option<Change> {
+    let mut ahead = cursor.clone();
+    if !ahead.take("alter") {
+        return None;
+    }
+    if !(ahead.follows(1, "drop") && ahead.follows(2, "expression")) {
+        ahead.take("column");
+    }
+    let column = ahead.name().ok()?;
+    if !(ahead.take("drop") && ahead.take("expression")) {
+        return None;
+    }
+    let if_exists = ahead.take("if") && ahead.take("exists");
+    ahead.is_at_end().then(|| {
+        *cursor = ahead;
+        Change::DropExpression(column, if_exists)
+    })
 }
 
 fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {

@@ -18,6 +18,8 @@ pub struct LikeOptions {
     pub constraints: bool,
     /// The defaults of columns.
     pub defaults: bool,
+    /// The expressions of generated columns.
+    pub generated: bool,
     /// The identity of columns, with sequences of their own.
     pub identity: bool,
     /// Indexes, PRIMARY KEY and UNIQUE.
@@ -35,16 +37,17 @@ impl LikeOptions {
         let mut words = words.split(' ').filter(|word| !word.is_empty());
         while let (Some(way), Some(what)) = (words.next(), words.next()) {
             let is_included = way == "including";
-            let Self { comments, constraints, defaults, identity, indexes } = &mut options;
+            let Self { comments, constraints, defaults, generated, identity, indexes } = &mut options;
             let named: &mut [&mut bool] = match what {
-                "all" => &mut [comments, constraints, defaults, identity, indexes],
+                "all" => &mut [comments, constraints, defaults, generated, identity, indexes],
                 "comments" => &mut [comments],
                 "constraints" => &mut [constraints],
                 "defaults" => &mut [defaults],
+                "generated" => &mut [generated],
                 "identity" => &mut [identity],
                 "indexes" => &mut [indexes],
                 // There are none.
-                "compression" | "generated" | "statistics" | "storage" => &mut [],
+                "compression" | "statistics" | "storage" => &mut [],
                 other => {
                     return Err(SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{other}\"")));
                 }

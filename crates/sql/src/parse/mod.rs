@@ -11,6 +11,7 @@
 //! | `names`, `types` | from the syntax of names to the relations, procedures and types that they mean |
 //! | `size` | the memory that reading a text takes |
 //! | `like` | the element LIKE of CREATE TABLE, which sqlparser knows only alone |
+//! | `conflict` | expressions and conditions in ON CONFLICT, which sqlparser does not know |
 //! | `only` | FROM ONLY, which sqlparser does not know |
 //! | `row_locks` | FOR NO KEY UPDATE and FOR KEY SHARE, which sqlparser does not know |
 //! | `window` | the EXCLUDE clause of windows, which sqlparser does not know |
@@ -18,6 +19,7 @@
 //! | this file | the split of a text into statements |
 
 pub mod body;
+pub mod conflict;
 mod copy;
 mod cursor;
 pub mod cursors;

@@ -3,11 +3,13 @@
 //! Each number and plain string that may stand as a parameter becomes `$1`, `$2`, …. The kinds of the literals are part
 //! of the key, because a plan for `id = 5` is not one for `id = 5.0`. Some literals must not become parameters:
 //! positions in ORDER BY and GROUP BY, lengths in type names, typed literals (`date '2020-01-01'`), strings of the
-//! other kinds. These stay in the text, and so in the key. A literal that stays there without need costs time but is
-//! never wrong.
+//! other kinds. These stay in the text, and so in the key; so do the literals in the expressions and conditions of
+//! indexes, since a plan can use such an index only if it knows them. A literal that stays there without need costs
+//! time but is never wrong.
 
 use super::lex::{Token, TokenKind, string_value};
 use hotrow_storage::{Type, Value};
+use std::collections::HashSet;
 
 /// The greatest length in bytes and the greatest number of literals of a text that is normalised.
 const MAX_TEXT: usize = 4096;
@@ -36,8 +38,9 @@ impl Normalised {
         self.kinds.bytes().map(ty).collect()
     }
 
-    /// Takes the literals out of a statement with these tokens. Returns `false` if its plan is not to be cached.
-    pub fn fill(&mut self, sql: &str, tokens: &[Token]) -> bool {
+    /// Takes the literals out of a statement with these tokens, except for those in `kept`. Returns `false` if its plan
+    /// is not to be cached.
+    pub fn fill(&mut self, sql: &str, tokens: &[Token], kept: Option<&HashSet<String>>) -> bool {
         self.text.clear();
         self.kinds.clear();
         self.values.clear();
@@ -51,7 +54,11 @@ impl Normalised {
             let before = index.checked_sub(1).map(|at| &tokens[at]);
             match token.kind {
                 TokenKind::Parameter => return false,
-                TokenKind::Number | TokenKind::String if !positional && may_become_parameter(sql, tokens, index) => {
+                TokenKind::Number | TokenKind::String
+                    if !positional
+                        && may_become_parameter(sql, tokens, index)
+                        && kept.is_none_or(|kept| !kept.contains(token.text(sql))) =>
+                {
                     if !self.take(token.text(sql), token.kind) {
                         return false;
                     }
@@ -165,11 +172,21 @@ const KEYWORDS_BEFORE_VALUES: [&str; 23] = [
 mod tests {
     use super::*;
 
+    #[test]
+    fn literals_of_indexes_stay() {
+        let (sql, mut tokens) = ("select a from t where b = 'open' and c = 'x' and d = 5 and e = 6", Vec::new());
+        super::super::lex::tokenize(sql, &mut tokens).expect("tokens");
+        let kept = HashSet::from(["'open'".to_owned(), "6".to_owned()]);
+        let mut normalised = Normalised::default();
+        assert!(normalised.fill(sql, &tokens, Some(&kept)));
+        assert_eq!(normalised.text, "select a from t where b = 'open' and c = $1 and d = $2 and e = 6");
+    }
+
     fn check(sql: &str, text: &str, kinds: &str) {
         let mut tokens = Vec::new();
         super::super::lex::tokenize(sql, &mut tokens).expect("tokens");
         let mut normalised = Normalised::default();
-        let cached = normalised.fill(sql, &tokens);
+        let cached = normalised.fill(sql, &tokens, None);
         let seen = if cached { (normalised.text.as_str(), normalised.kinds.as_str()) } else { ("", "") };
         assert_eq!(seen, (text, kinds), "{sql}");
     }

@@ -4,7 +4,7 @@ use super::access::Access;
 use super::foreign_keys::Graph;
 use super::node::Node;
 use crate::catalog::Table;
-use crate::expr::{BoundCheck, Expr};
+use crate::expr::{Expr, RowRules};
 use hotrow_storage::IndexRef;
 use hotrow_sync::Arc;
 
@@ -19,8 +19,8 @@ pub struct Insert {
     pub targets: Vec<usize>,
     /// The bound default of each column of the table; `None` if the column has none.
     pub defaults: Vec<Option<Expr>>,
-    /// The CHECK constraints that the new rows must satisfy.
-    pub checks: Vec<BoundCheck>,
+    /// The columns that the new rows compute, and the CHECK constraints that they must satisfy.
+    pub rules: RowRules,
     /// The action if a row with the same key exists.
     pub on_conflict: OnConflict,
     /// RETURNING: the result's columns, as expressions over the new row.
@@ -38,7 +38,7 @@ impl Insert {
             source: Source::Rows(Vec::new()),
             targets: (0..columns).collect(),
             defaults: Vec::new(),
-            checks: Vec::new(),
+            rules: RowRules::default(),
             on_conflict: OnConflict::Fail,
             returning: None,
             foreign_keys: None,
@@ -74,8 +74,8 @@ pub struct Update {
     pub access: Access,
     /// The columns that change, by position, with their new values as expressions over the old row.
     pub assignments: Vec<(usize, Expr)>,
-    /// The CHECK constraints that the changed rows must satisfy.
-    pub checks: Vec<BoundCheck>,
+    /// The columns that the changed rows compute again, and the CHECK constraints that they must satisfy.
+    pub rules: RowRules,
     /// Whether a column of the primary key changes, so that the row is deleted and inserted under its new key.
     pub moves: bool,
     /// The query that finds the rows to change, if they depend on other FROM items; `None` otherwise. Then `access`
@@ -86,6 +86,13 @@ pub struct Update {
     pub returning: Option<Vec<Expr>>,
     /// The checks and actions for foreign keys; `None` if the UPDATE affects no foreign key.
     pub foreign_keys: Option<Arc<Graph>>,
+}
+
+impl Update {
+    /// Returns the columns that change: those of the assignments, and those that are computed from them.
+    pub fn changed(&self) -> impl Iterator<Item = usize> {
+        self.rules.changed(&self.assignments)
+    }
 }
 
 /// The plan of a DELETE.

@@ -30,6 +30,13 @@ impl Session {
         let mut targets = Vec::with_capacity(copy.columns.len());
         for column in &copy.columns {
             let target = column_of(&table, column)?;
+            if table.is_generated(target) {
+                let error = SqlError::new(
+                    state::INVALID_COLUMN_REFERENCE,
+                    format!("column \"{column}\" is a generated column"),
+                );
+                return Err(error.detail("Generated columns cannot be used in COPY.").into());
+            }
             if targets.contains(&target) {
                 let message = format!("column \"{column}\" specified more than once");
                 return Err(SqlError::new(state::DUPLICATE_COLUMN, message).into());
@@ -37,7 +44,7 @@ impl Session {
             targets.push(target);
         }
         if targets.is_empty() {
-            targets = (0..table.visible()).collect();
+            targets = (0..table.visible()).filter(|&column| !table.is_generated(column)).collect();
         }
         if copy.from {
             table.check_changeable()?;
@@ -49,9 +56,8 @@ impl Session {
             let foreign_keys = self.lock_foreign_keys(&table)?;
             self.lock_defaults(&table, &targets)?;
             let on_conflict = OnConflict::Fail;
-            let (defaults, checks) = with_room(|| Ok::<_, SqlError>((table.defaults(), table.checks())))?;
-            let insert =
-                Insert { table, source, targets, defaults, checks, on_conflict, returning: None, foreign_keys };
+            let (defaults, rules) = with_room(|| Ok::<_, SqlError>((table.defaults(), table.rules_of_new_row())))?;
+            let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning: None, foreign_keys };
             let waits = self.waits_for_writers();
             let mut exec = self.exec(&[]);
             let rows = exec.copy_from(&insert, &copy.options, waits, output.client)?;

@@ -119,7 +119,8 @@ impl Session {
     pub(super) fn ready(&mut self, sql: &str, tokens: &[Token]) -> Result<Ready, SqlError> {
         self.follow_path();
         let mut normalised = std::mem::take(&mut self.reader.normalised);
-        let cacheable = self.context.transaction.changes.is_empty() && normalised.fill(sql, tokens);
+        let kept = self.database.catalog.index_literals();
+        let cacheable = self.context.transaction.changes.is_empty() && normalised.fill(sql, tokens, kept.as_deref());
         let cached = if cacheable { self.cached(&normalised) } else { None };
         let ready = match cached {
             Some((statement, values)) => Ready::Cached(statement, values),

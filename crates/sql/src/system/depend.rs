@@ -65,6 +65,11 @@ fn of_table(context: &SessionContext, table: &Table, rows: &mut Rows<'_>) {
             }
         }
     }
+    for computed in table.rules.computed.iter().filter(|computed| computed.column < table.visible()) {
+        let default = (PG_ATTRDEF, objects::number_of_default(context, table, computed.column), 0);
+        push(rows, default, column(computed.column), "i");
+        computed.value.positions().into_iter().for_each(|at| push(rows, default, column(at), "a"));
+    }
     let mut of_constraints = Vec::new();
     for (name, constraint) in describe::constraints(table) {
         let object = (PG_CONSTRAINT, objects::number_of_constraint(context, table, name), 0);
@@ -93,6 +98,15 @@ fn of_table(context: &SessionContext, table: &Table, rows: &mut Rows<'_>) {
     let others = objects::indexes(table).filter(|index| !of_constraints.contains(index));
     for index in others.collect::<Vec<IndexRef>>() {
         let object = (PG_CLASS, catalog.number(&table.name_beside(table.index_name(index))), 0);
-        table.index_columns(index).iter().for_each(|&at| push(rows, object, column(at), "a"));
+        let mut on = Vec::new();
+        for &at in table.index_columns(index).iter().chain(&describe::indexed_columns(table, index)) {
+            match table.rules.computation(at).filter(|_| table.is_hidden(at)) {
+                Some(value) => on.extend(value.positions()),
+                None => on.push(at),
+            }
+        }
+        on.sort_unstable();
+        on.dedup();
+        on.into_iter().for_each(|at| push(rows, object, column(at), "a"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::objects::{self, Kind, Object};
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction};
-use crate::catalog::{Condition, Table, View};
+use crate::catalog::{RowExpression, Table, View};
 use crate::context::SessionContext;
 use crate::expr::{Expr, Strictness, shown};
 use crate::parse::window::restored;
@@ -15,7 +15,7 @@ use hotrow_sync::Arc;
 /// A constraint of a table.
 pub(super) enum Constraint<'t> {
     Key(IndexRef),
-    Check(&'t Condition),
+    Check(&'t RowExpression),
     Foreign(&'t ForeignKey),
 }
 
@@ -69,6 +69,17 @@ pub(super) fn default(context: &SessionContext, table: &Table, column: usize) ->
     }
 }
 
+/// Returns the expression of a generated column as SQL, or `None` if the column is not generated.
+pub(super) fn generation(table: &Table, column: usize) -> Option<String> {
+    let value = table.rules.computation(column)?.over_table();
+    // The cast of an assignment to the column's type is not shown.
+    let value = match value {
+        Expr::Cast(inner, _, _, Strictness::Assignment) => *inner,
+        value => value,
+    };
+    Some(shown(&value, Some(table)))
+}
+
 /// Formats a constant of a definition: with quotes and the name of its type, unless its text alone is read as a value
 /// of the type.
 fn constant(value: &Value<'_>, ty: Type, context: &SessionContext) -> String {
@@ -108,24 +119,97 @@ fn find(context: &SessionContext, number: u32) -> Option<Object> {
     objects::objects(context).into_iter().find(|object| object.number == number)
 }
 
-/// Returns the CREATE INDEX statement of the index with this OID. If `column` is not zero, returns the name of the
-/// index's column with this number instead. Returns `None` if there is no such index or column.
-pub(crate) fn index_definition(context: &SessionContext, number: u32, column: usize) -> Option<String> {
+/// Returns the CREATE INDEX statement of the index with this OID. If `column` is not zero, returns the index's column
+/// with this number instead. Returns `None` if there is no such index or column. If `pretty` is set, needless
+/// parentheses are left out.
+pub(crate) fn index_definition(context: &SessionContext, number: u32, column: usize, pretty: bool) -> Option<String> {
     let object = find(context, number)?;
     let Kind::Index(table, index) = &object.kind else { return None };
     if let Some(at) = column.checked_sub(1) {
-        return table.index_columns(*index).get(at).map(|&column| quoted(&table.schema.columns[column].name));
+        return indexed_columns(table, *index).get(at).map(|&column| key(table, column, pretty));
     }
-    Some(of_index(table, *index))
+    let on = if pretty { context.view().written(table.name()) } else { full_name(table) };
+    Some(of_index(table, *index, &on, pretty))
 }
 
-/// Returns the CREATE INDEX statement of an index.
-pub(super) fn of_index(table: &Table, index: IndexRef) -> String {
+/// Returns the columns of an index: those of its key, and then those of INCLUDE.
+pub(super) fn indexed_columns(table: &Table, index: IndexRef) -> Vec<usize> {
+    let include = table.index_properties(index).map_or(&[][..], |properties| &properties.include);
+    [table.key_columns(index), include].concat()
+}
+
+/// Returns a column of an index as SQL: its name, or its expression.
+fn key(table: &Table, column: usize, pretty: bool) -> String {
+    let label = table.column_label(column);
+    match table.is_hidden(column) {
+        false => quoted(label),
+        true if !pretty && label.starts_with('(') => format!("({label})"),
+        true => label.to_owned(),
+    }
+}
+
+/// Returns the expressions of an index as SQL, or `None` if it has none.
+pub(super) fn expressions(table: &Table, index: IndexRef) -> Option<String> {
+    let hidden = table.key_columns(index).iter().filter(|&&column| table.is_hidden(column));
+    let list: Vec<_> = hidden.map(|&column| table.column_label(column)).collect();
+    (!list.is_empty()).then(|| list.join(", "))
+}
+
+/// Returns the condition of an index as SQL, or `None` if it has none.
+pub(super) fn predicate(table: &Table, index: IndexRef) -> Option<&str> {
+    table.is_partial(index).then(|| table.column_label(table.index_columns(index)[0]))
+}
+
+/// Returns the name of a table with its schema, as SQL writes it.
+pub(super) fn full_name(table: &Table) -> String {
+    format!("{}.{}", quoted(table.schema_name()), quoted(table.plain_name()))
+}
+
+/// Returns the CREATE INDEX statement of an index of a table, which it calls `on`. If `pretty` is set, needless
+/// parentheses are left out.
+pub(super) fn of_index(table: &Table, index: IndexRef, on: &str, pretty: bool) -> String {
     let unique = if is_unique(table, index) { "UNIQUE " } else { "" };
     let (name, method) = (quoted(table.index_name(index)), method(table, index));
-    let list = columns(table, table.index_columns(index));
-    let table = format!("{}.{}", quoted(table.schema_name()), quoted(table.plain_name()));
-    format!("CREATE {unique}INDEX {name} ON {table} USING {method} ({list})")
+    let properties = table.index_properties(index);
+    let ordered = |(at, &column): (usize, &usize)| {
+        let order = properties.and_then(|properties| properties.orders.get(at)).copied().unwrap_or_default();
+        let order = match (order.descending, order.nulls_first) {
+            (false, false) => "",
+            (false, true) => " NULLS FIRST",
+            (true, true) => " DESC",
+            (true, false) => " DESC NULLS LAST",
+        };
+        format!("{}{order}", key(table, column, pretty))
+    };
+    let keys: Vec<_> = table.key_columns(index).iter().enumerate().map(ordered).collect();
+    let include = match properties.map_or(&[][..], |properties| &properties.include) {
+        [] => String::new(),
+        include => format!(" INCLUDE ({})", columns(table, include)),
+    };
+    let condition = match predicate(table, index) {
+        Some(condition) if pretty => format!(" WHERE {}", without_parentheses(condition)),
+        Some(condition) => format!(" WHERE {condition}"),
+        None => String::new(),
+    };
+    format!("CREATE {unique}INDEX {name} ON {on} USING {method} ({}){include}{condition}", keys.join(", "))
+}
+
+/// Returns an expression without the parentheses around it, if there are any.
+pub(crate) fn without_parentheses(expression: &str) -> &str {
+    let Some(inner) = expression.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else { return expression };
+    let (mut depth, mut quote) = (0_usize, None);
+    for character in inner.chars() {
+        match (character, quote) {
+            (_, Some(open)) if character == open => quote = None,
+            (_, Some(_)) => {}
+            ('\'' | '"', None) => quote = Some(character),
+            ('(', None) => depth += 1,
+            (')', None) if depth == 0 => return expression,
+            (')', None) => depth -= 1,
+            _ => {}
+        }
+    }
+    inner
 }
 
 /// Whether an index is unique.

@@ -79,6 +79,10 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
                 ty => type_name(Some(ty)),
             };
             let made = enumeration(ty).and_then(|id| context.view().enumeration_of(id));
+            let generation = match &object.kind {
+                Kind::Table(table) => describe::generation(table, at),
+                _ => None,
+            };
             row.extend([
                 ("column_name", text(name)),
                 ("ordinal_position", Value::Int4(at as i32 + 1)),
@@ -91,9 +95,10 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
                 ("is_self_referencing", yes(false)),
                 ("is_identity", yes(!identity(&object, at).is_empty())),
                 ("identity_cycle", yes(false)),
-                ("is_generated", text("NEVER")),
+                ("is_generated", text(if generation.is_some() { "ALWAYS" } else { "NEVER" })),
                 ("is_updatable", yes(matches!(object.kind, Kind::Table(_)))),
             ]);
+            row.extend(generation.map(|expression| ("generation_expression", text(expression))));
             row.extend(of_type(ty));
             match identity(&object, at) {
                 "" => {

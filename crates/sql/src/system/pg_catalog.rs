@@ -85,7 +85,15 @@ pub(super) fn columns(object: &Object) -> Vec<(String, Type, bool)> {
     match &object.kind {
         Kind::Table(table) => table.schema.columns[..table.visible()].iter().map(of_table).collect(),
         Kind::Index(table, index) => {
-            table.index_columns(*index).iter().map(|&at| of_table(&table.schema.columns[at])).collect()
+            let mut columns: Vec<(String, Type, bool)> = Vec::new();
+            for at in describe::indexed_columns(table, *index) {
+                let (name, Column { ty, nullable, .. }) = (table.key_name(at), table.schema.columns[at].clone());
+                let is_taken = |name: &str| columns.iter().any(|(known, ..)| known == name);
+                let numbered = (1..).map(|number| format!("{name}{number}"));
+                let name = std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name));
+                columns.push((name.unwrap_or_default(), ty, nullable));
+            }
+            columns
         }
         Kind::View(view) => view.columns.iter().map(|column| (column.name.clone(), column.ty, true)).collect(),
         Kind::System(relation) => relation.columns.iter().map(|(name, ty)| ((*name).to_owned(), *ty, true)).collect(),
@@ -125,8 +133,11 @@ fn attributes(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in objects::objects(context) {
         for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
             let identity = identity(&object, at);
+            let is_generated = matches!(&object.kind, Kind::Table(table) if table.is_generated(at));
             let has_default = match &object.kind {
-                Kind::Table(table) => identity.is_empty() && describe::default(context, table, at).is_some(),
+                Kind::Table(table) => {
+                    is_generated || identity.is_empty() && describe::default(context, table, at).is_some()
+                }
                 _ => false,
             };
             let len = type_len(ty);
@@ -147,7 +158,7 @@ fn attributes(context: &SessionContext, rows: &mut Rows<'_>) {
                 ("attnotnull", Value::Bool(!nullable)),
                 ("atthasdef", Value::Bool(has_default)),
                 ("attidentity", text(identity)),
-                ("attgenerated", text("")),
+                ("attgenerated", text(if is_generated { "s" } else { "" })),
                 ("attislocal", Value::Bool(true)),
                 ("attcollation", oid(collation(ty))),
             ]);
@@ -159,7 +170,8 @@ fn defaults(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in objects::objects(context) {
         let Kind::Table(table) = &object.kind else { continue };
         for column in 0..table.visible() {
-            let Some(default) = describe::default(context, table, column) else { continue };
+            let default = describe::default(context, table, column).or_else(|| describe::generation(table, column));
+            let Some(default) = default else { continue };
             if identity(&object, column).is_empty() {
                 rows.push(vec![
                     ("oid", oid(objects::number_of_default(context, table, column))),
@@ -283,27 +295,33 @@ fn oid_vector(numbers: impl IntoIterator<Item = u32>) -> Value<'static> {
 fn indexes(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in objects::objects(context) {
         let Kind::Index(table, index) = &object.kind else { continue };
-        let columns = table.index_columns(*index);
-        let count = Value::Int2(columns.len() as i16);
+        let (columns, all) = (table.key_columns(*index), describe::indexed_columns(table, *index));
+        let orders = table.index_properties(*index).map_or(&[][..], |properties| &properties.orders);
+        let option = |at: usize| {
+            let order = orders.get(at).copied().unwrap_or_default();
+            usize::from(order.descending) + 2 * usize::from(order.nulls_first)
+        };
         let method = method_number(describe::method(table, *index));
         rows.push(vec![
             ("indexrelid", oid(object.number)),
             ("indrelid", oid(context.shared().catalog.number(table.name()))),
-            ("indnatts", count.clone()),
-            ("indnkeyatts", count),
+            ("indnatts", Value::Int2(all.len() as i16)),
+            ("indnkeyatts", Value::Int2(columns.len() as i16)),
             ("indisunique", Value::Bool(describe::is_unique(table, *index))),
             ("indisprimary", Value::Bool(*index == IndexRef::Primary)),
             ("indimmediate", Value::Bool(true)),
             ("indisvalid", Value::Bool(true)),
             ("indisready", Value::Bool(true)),
             ("indislive", Value::Bool(true)),
-            ("indkey", vector(columns.iter().map(|at| at + 1))),
+            ("indkey", vector(all.iter().map(|&at| if table.is_hidden(at) { 0 } else { at + 1 }))),
             ("indcollation", oid_vector(columns.iter().map(|&at| collation(table.schema.columns[at].ty)))),
             (
                 "indclass",
                 oid_vector(columns.iter().map(|&at| operator_classes::of(method, table.schema.columns[at].ty))),
             ),
-            ("indoption", vector(columns.iter().map(|_| 0))),
+            ("indoption", vector((0..columns.len()).map(option))),
+            ("indexprs", describe::expressions(table, *index).map_or(Value::Null, text)),
+            ("indpred", describe::predicate(table, *index).map_or(Value::Null, text)),
         ]);
     }
 }

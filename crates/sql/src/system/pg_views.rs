@@ -46,7 +46,7 @@ fn indexes(context: &SessionContext, rows: &mut Rows<'_>) {
                 ("schemaname", text(table.schema_name())),
                 ("tablename", text(table.plain_name())),
                 ("indexname", text(table.index_name(index))),
-                ("indexdef", text(describe::of_index(&table, index))),
+                ("indexdef", text(describe::of_index(&table, index, &describe::full_name(&table), false))),
             ]);
         }
     }

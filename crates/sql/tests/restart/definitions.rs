@@ -189,3 +189,62 @@ fn enumerated_types_and_what_uses_them_are_there_again() {
     let mut world = world.restarted();
     world.check(&[("select 'it''s, new'::r.\"State\"", "42704"), ("select 'B b'::\"The Other\"", "B b")]);
 }
+
+#[test]
+fn generated_columns_are_computed_as_before() {
+    let mut world = World::new("ilock");
+    world.run(
+        "set datestyle = 'iso, dmy';
+        create table t (a int primary key, gone int, b int generated always as (a * 2 + t.gone) stored,
+            d date generated always as (date '01/02/2020' + a) stored unique, n int generated always as (a + 1) stored);
+        alter table t alter b drop expression; alter table t drop column gone; alter table t rename a to x;
+        alter table t rename b to a; alter table t rename to u; alter table u alter n type text;
+        alter table u add column late int not null generated always as (x * 10) stored check (late < 50)",
+    );
+    world.run("insert into u (x, a) values (1, 7)");
+    let mut world = world.restarted();
+    world.check(&[
+        ("select * from u", "1|7|2020-02-02|2|10"),
+        ("insert into u (x, n) values (2, 'x')", "428C9"),
+        ("insert into u (x) values (2) returning *", "2|NULL|2020-02-03|3|20"),
+        ("insert into u (x) values (5)", "23514"),
+        ("alter table u drop column x", "2BP01"),
+        ("update u set x = 4 where x = 2 returning d, late", "2020-02-05|40"),
+    ]);
+}
+
+#[test]
+fn indexes_with_expressions_and_conditions_are_there_again() {
+    let mut world = World::new("ilock");
+    world.run(
+        "set datestyle = 'iso, dmy';
+        create table t (id int primary key, gone int, email text, born date, dropped timestamp, n int);
+        create unique index on t (lower(email)) where dropped is null;
+        create index by_age on t ((born - '01/02/2020'::date) desc) include (n);
+        create unique index on t ((n / id)) where id <> 0 and t.born > '01/02/2019';
+        alter table t drop column gone; alter table t rename email to mail; alter table t rename to u;
+        alter table u alter mail type varchar(20); create table k (like u including indexes)",
+    );
+    world.run("insert into u values (1, 'A', '2020-02-03', null, 5), (2, 'a', null, '2020-01-01', 10)");
+    let indexes = "select indexdef from pg_indexes order by 1";
+    let before = world.outcome(indexes);
+    let mut world = world.restarted();
+    assert_eq!(world.outcome(indexes), before);
+    world.check(&[
+        ("insert into u values (3, 'a')", "23505"),
+        ("insert into u values (3, 'a', '2020-02-02', '2020-01-01', 15)", "23505"),
+        ("insert into u values (0, 'a', '2020-02-02', '2020-01-01', 15)", "INSERT 0 1"),
+        ("select id from u where born - '2020-02-01'::date = 2", "1"),
+        (
+            "explain select id from u where lower(mail) = 'a' and dropped is null",
+            "Index Scan using t_lower_idx on u   Index Cond: (lower(mail) = 'a')   \
+             Filter: ((dropped IS NULL) AND (lower(mail) = 'a'))",
+        ),
+        ("select * from u where id = 1", "1|A|2020-02-03|NULL|5"),
+        ("insert into k values (1, 'x'), (2, 'X')", "23505"),
+        ("drop index t_lower_idx", "DROP INDEX"),
+        ("insert into u values (3, 'a')", "INSERT 0 1"),
+    ]);
+    let mut world = world.restarted();
+    world.check(&[("insert into u values (4, 'a')", "INSERT 0 1"), ("alter table u drop column mail", "ALTER TABLE")]);
+}

@@ -15,6 +15,7 @@ const SCRIPT: &[&str] = &[
     "create index h_a on h (a)",
     "create index h_hash on h using hash (c)",
     "create unique index t_name on t (name)",
+    "create index h_low on h (lower(c) desc nulls last, a) include (b) where d is null and a > 0",
     "alter table t alter column name type varchar(40)",
     "alter table t add column extra jsonb default '{\"a\": 1}'",
     "alter table t add constraint small check (n < 1000 and name <> 'bad' or true)",

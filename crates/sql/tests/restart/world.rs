@@ -107,7 +107,7 @@ const CATALOG: [&str; 14] = [
     "select nspname, oid from pg_namespace",
     "select c.relname, n.nspname, c.relkind, c.oid, c.relhasindex, c.relchecks, c.relhastriggers
         from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid >= 16384",
-    "select attrelid, attname, attnum, atttypid, atttypmod, attnotnull, atthasdef, attidentity
+    "select attrelid, attname, attnum, atttypid, atttypmod, attnotnull, atthasdef, attidentity, attgenerated
         from pg_attribute where attrelid >= 16384",
     "select oid, adrelid, adnum, pg_get_expr(adbin, adrelid) from pg_attrdef",
     "select oid, conname, contype, conrelid, confrelid, pg_get_constraintdef(oid) from pg_constraint",
@@ -118,7 +118,8 @@ const CATALOG: [&str; 14] = [
     "select objoid, classoid, objsubid, description from pg_description",
     "select * from information_schema.tables where table_schema not in ('pg_catalog', 'information_schema')",
     "select table_schema, table_name, column_name, ordinal_position, column_default, is_nullable, data_type,
-        character_maximum_length, numeric_precision, numeric_scale, is_identity, identity_generation
+        character_maximum_length, numeric_precision, numeric_scale, is_identity, identity_generation,
+        is_generated, generation_expression
         from information_schema.columns where table_schema not in ('pg_catalog', 'information_schema')",
     "select constraint_name, table_schema, table_name, constraint_type from information_schema.table_constraints",
     "select * from information_schema.views where table_schema not in ('pg_catalog', 'information_schema')",

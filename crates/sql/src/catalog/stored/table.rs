@@ -5,7 +5,9 @@ use super::value::{
 };
 use crate::SqlError;
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction, Referrer};
-use crate::catalog::{Catalog, Check, Condition, Mentioned, Rules, Table};
+use crate::catalog::{
+    Catalog, Check, Computed, IndexProperties, KeyOrder, Mentioned, RowExpression, Rules, Table, visible_columns,
+};
 use hotrow_storage::{Column, IndexKind, IndexSchema, TableId, TableSchema};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicI64;
@@ -39,6 +41,9 @@ struct ColumnForm {
     nullable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<DefaultForm>,
+    /// The expression from which the values of the column are computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    computed: Option<RowExpressionForm>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -47,13 +52,28 @@ struct IndexForm {
     columns: Vec<usize>,
     kind: String,
     unique: bool,
+    /// Whether the first column is the hidden one of the index's condition.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    partial: bool,
+    /// For each column whether its order is descending, and whether NULLs come first; empty if all have the default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    orders: Vec<(bool, bool)>,
+    /// The columns of INCLUDE.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    include: Vec<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct CheckForm {
     name: String,
+    #[serde(flatten)]
+    condition: RowExpressionForm,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RowExpressionForm {
     expression: ExpressionForm,
-    /// The name of the table, and the names and types of its columns, when the condition was written.
+    /// The name of the table, and the names and types of its columns, when the expression was written.
     table: String,
     mentioned: Vec<(String, TypeForm)>,
     columns: Vec<usize>,
@@ -91,8 +111,9 @@ impl TableForm {
         let mut columns = Vec::with_capacity(schema.columns.len());
         for (at, column) in schema.columns.iter().enumerate() {
             let default = rules.defaults.get(at).and_then(Option::as_ref).map(DefaultForm::of).transpose()?;
+            let computed = rules.computation(at).map(RowExpressionForm::of).transpose()?;
             let (name, ty) = (column.name.clone(), TypeForm::of(column.ty));
-            columns.push(ColumnForm { name, ty, nullable: column.nullable, default });
+            columns.push(ColumnForm { name, ty, nullable: column.nullable, default, computed });
         }
         Ok(Self {
             id: table.id.0,
@@ -101,7 +122,7 @@ impl TableForm {
             ordered: schema.ordered,
             partitioned: schema.partitioned,
             constant: schema.constant,
-            indexes: schema.indexes.iter().map(IndexForm::of).collect(),
+            indexes: schema.indexes.iter().map(|index| IndexForm::of(index, rules)).collect(),
             checks: rules.checks.iter().map(CheckForm::of).collect::<Result<_, _>>()?,
             primary_key: rules.primary_key.clone(),
             unique_constraints: rules.unique_constraints.clone(),
@@ -129,13 +150,20 @@ impl TableForm {
         }
         let mut defaults = Vec::with_capacity(self.columns.len());
         let mut columns = Vec::with_capacity(self.columns.len());
-        for column in self.columns {
+        let mut computed = Vec::new();
+        for (at, column) in self.columns.into_iter().enumerate() {
             let of_column = |wrong: String| format!("column \"{}\": {wrong}", column.name);
             let default = column.default.as_ref().map(|default| default.default(made)).transpose();
             defaults.push(default.map_err(|wrong| of_column(format!("its DEFAULT cannot be read: {wrong}")))?);
+            if let Some(value) = &column.computed {
+                let unreadable = |wrong| of_column(format!("its expression cannot be read: {wrong}"));
+                computed.push(Computed { column: at, value: value.value(made).map_err(unreadable)? });
+            }
             let ty = column.ty.ty(made).map_err(of_column)?;
             columns.push(Column { name: column.name, ty, nullable: column.nullable });
         }
+        let indexes =
+            self.indexes.iter().map(IndexForm::properties).filter(|properties| !properties.is_plain()).collect();
         let schema = TableSchema {
             name: name.to_owned(),
             columns,
@@ -146,11 +174,12 @@ impl TableForm {
             indexes: self.indexes.into_iter().map(IndexForm::index).collect::<Result<_, _>>()?,
         };
         check_fit(&schema, &engine.schema(id))?;
-        // The hidden key of a table has no DEFAULT, and no place in the list.
-        let hidden = schema.columns.last().is_some_and(|column| column.name == crate::catalog::HIDDEN);
-        defaults.truncate(schema.columns.len() - usize::from(hidden));
+        // Hidden columns have no DEFAULT, and no place in the list.
+        defaults.truncate(visible_columns(&schema));
         let rules = Rules {
             defaults,
+            computed,
+            indexes,
             checks: self.checks.into_iter().map(|check| check.check(made)).collect::<Result<_, _>>()?,
             primary_key: self.primary_key,
             unique_constraints: self.unique_constraints,
@@ -181,9 +210,28 @@ fn check_fit(schema: &TableSchema, stored: &TableSchema) -> Result<(), String> {
 }
 
 impl IndexForm {
-    fn of(index: &IndexSchema) -> Self {
+    fn of(index: &IndexSchema, rules: &Rules) -> Self {
         let (name, columns) = (index.name.clone(), index.columns.clone());
-        Self { name, columns, kind: word_of(&KINDS, &index.kind), unique: index.unique }
+        let properties = rules.indexes.iter().find(|properties| properties.name == name).cloned().unwrap_or_default();
+        Self {
+            name,
+            columns,
+            kind: word_of(&KINDS, &index.kind),
+            unique: index.unique,
+            partial: properties.partial,
+            orders: properties.orders.iter().map(|order| (order.descending, order.nulls_first)).collect(),
+            include: properties.include,
+        }
+    }
+
+    fn properties(&self) -> IndexProperties {
+        let order = |&(descending, nulls_first): &(bool, bool)| KeyOrder { descending, nulls_first };
+        IndexProperties {
+            name: self.name.clone(),
+            partial: self.partial,
+            orders: self.orders.iter().map(order).collect(),
+            include: self.include.clone(),
+        }
     }
 
     fn index(self) -> Result<IndexSchema, String> {
@@ -194,9 +242,20 @@ impl IndexForm {
 
 impl CheckForm {
     fn of(check: &Check) -> Result<Self, SqlError> {
-        let Condition { expression, mentioned, columns } = &check.condition;
+        Ok(Self { name: check.name.clone(), condition: RowExpressionForm::of(&check.condition)? })
+    }
+
+    fn check(self, made: &MadeTypes) -> Result<Check, String> {
+        let of_check = |wrong: String| format!("its CHECK constraint \"{}\" cannot be read: {wrong}", self.name);
+        let condition = self.condition.value(made).map_err(of_check)?;
+        Ok(Check { name: self.name, condition })
+    }
+}
+
+impl RowExpressionForm {
+    fn of(value: &RowExpression) -> Result<Self, SqlError> {
+        let RowExpression { expression, mentioned, columns } = value;
         Ok(Self {
-            name: check.name.clone(),
             expression: ExpressionForm::of(expression)?,
             table: mentioned.table.clone(),
             mentioned: mentioned.columns.iter().map(|(name, ty)| (name.clone(), TypeForm::of(*ty))).collect(),
@@ -204,13 +263,11 @@ impl CheckForm {
         })
     }
 
-    fn check(self, made: &MadeTypes) -> Result<Check, String> {
-        let of_check = |wrong: String| format!("its CHECK constraint \"{}\" cannot be read: {wrong}", self.name);
+    fn value(&self, made: &MadeTypes) -> Result<RowExpression, String> {
         let columns = self.mentioned.iter().map(|(name, ty)| Ok((name.clone(), ty.ty(made)?)));
-        let columns = columns.collect::<Result<Vec<_>, String>>().map_err(of_check)?;
-        let expression = self.expression.written().map_err(of_check)?;
-        let mentioned = Arc::new(Mentioned { table: self.table, columns });
-        Ok(Check { name: self.name, condition: Condition { expression, mentioned, columns: self.columns } })
+        let columns = columns.collect::<Result<Vec<_>, String>>()?;
+        let mentioned = Arc::new(Mentioned { table: self.table.clone(), columns });
+        Ok(RowExpression { expression: self.expression.written()?, mentioned, columns: self.columns.clone() })
     }
 }
 

@@ -244,8 +244,16 @@ impl Foresight<'_> {
             let given = insert.targets.iter().position(|&target| target == column).and_then(|at| exprs[at].as_ref());
             given.or_else(|| insert.defaults.get(column).and_then(Option::as_ref))
         };
-        let mut volatile = Vec::new();
-        for column in table.indexes().flat_map(|index| table.index_columns(index)).copied() {
+        let graphs = insert.foreign_keys.iter().filter(|_| self.only_rows.is_none());
+        let references: Vec<_> = graphs.flat_map(|graph| &graph.nodes[0].references).collect();
+        let of_indexes = table.indexes().flat_map(|index| table.index_columns(index)).copied();
+        let of_keys = references.iter().flat_map(|reference| &reference.key.columns).copied();
+        let (mut volatile, rules) = (Vec::new(), &insert.rules);
+        let wanted = with_sources(table, of_indexes.chain(of_keys));
+        for &column in &wanted {
+            if table.rules.computation(column).is_some() {
+                continue;
+            }
             let value = value_of(column).unwrap_or(&Expr::NULL);
             if self.waits_for(value) {
                 return Ok(false);
@@ -257,20 +265,20 @@ impl Foresight<'_> {
                 volatile.push(column);
             }
         }
+        let computed = rules.generated.iter().chain(&rules.hidden);
+        for (column, expr) in computed.filter(|(column, _)| wanted.contains(column)) {
+            if expr.any(&mut |part| matches!(part, Expr::Column(read) if volatile.contains(read))) {
+                volatile.push(*column);
+            } else {
+                let value = expr.eval(&self.env, &Input::Row(row.as_ref()))?.into_owned();
+                row.change(|row| row.set(*column, &value));
+            }
+        }
         // If only rows are wanted, referenced rows are left out: only their keys are held, so that others may change
         // the rows.
-        let graphs = insert.foreign_keys.iter().filter(|_| self.only_rows.is_none());
-        for reference in graphs.flat_map(|graph| &graph.nodes[0].references) {
-            let mut values = Vec::with_capacity(reference.key.columns.len());
-            for &column in &reference.key.columns {
-                let value = value_of(column).unwrap_or(&Expr::NULL);
-                if self.waits_for(value) {
-                    return Ok(false);
-                }
-                if value.is_row_independent() {
-                    values.push(value.eval(&self.env, &Input::NONE)?.into_owned());
-                }
-            }
+        for reference in references {
+            let known = reference.key.columns.iter().filter(|column| !volatile.contains(column));
+            let values: Vec<_> = known.map(|&column| row.as_ref().value(column).into_owned()).collect();
             let is_known = values.len() == reference.key.columns.len() && ForeignKey::refers(&values);
             let env = Env { params: &values, frames: None, ..self.env };
             let mut of_reference = Foresight { env, unknown: &[], accesses: &mut *self.accesses, ..*self };
@@ -280,7 +288,7 @@ impl Foresight<'_> {
         }
         if table.is_key_hidden() {
             // The hidden number of the row will be greater than those of all rows that are there.
-            row.change(|row| row.set_int8(table.visible(), i64::MAX));
+            row.change(|row| row.set_int8(table.stored(), i64::MAX));
         }
         let row = row.as_ref();
         let is_known = |columns: &[usize]| !columns.iter().any(|column| volatile.contains(column));
@@ -334,11 +342,24 @@ fn has_one_row(table: &Table, range: &Range) -> bool {
     unique && range.equal.len() == table.index_columns(range.index).len()
 }
 
+/// Returns columns of a table, and the columns from which those of them are computed that are computed.
+fn with_sources(table: &Table, columns: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut all: Vec<usize> = columns.collect();
+    let mut at = 0;
+    while at < all.len() {
+        let sources = table.rules.computation(all[at]).map_or(&[][..], |value| &value.columns);
+        let new: Vec<_> = sources.iter().copied().filter(|source| !all.contains(source)).collect();
+        all.extend(new);
+        at += 1;
+    }
+    all
+}
+
 /// Whether an UPDATE may move entries of an index to other keys.
 fn moves_entries(update: &Update) -> bool {
     let indexed =
         |column: &usize| update.access.table.schema.indexes.iter().any(|index| index.columns.contains(column));
-    update.moves || update.assignments.iter().any(|(column, _)| indexed(column))
+    update.moves || update.changed().any(|column| indexed(&column))
 }
 
 fn key_of(spec: &KeySpec, row: RowRef<'_>) -> Key {

@@ -3,6 +3,7 @@
 
 use super::argument::{Arguments, integer_of, text_of};
 use super::function::{CatalogFunction, Function, Overload};
+use crate::context::SessionContext;
 use crate::error::unsupported;
 use crate::expr::Env;
 use crate::{SqlError, state, system};
@@ -131,7 +132,11 @@ fn of_privileges(name: &str) -> &'static [Overload] {
 
 impl CatalogFunction {
     /// Returns the result of the function for these arguments.
-    pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
+    pub(super) fn call<'a>(
+        self,
+        [first, second, third, ..]: &Arguments<'a>,
+        env: &Env<'a>,
+    ) -> Result<Value<'a>, SqlError> {
         let Some(context) = env.context else { return Err(unsupported("a look into the catalogs in this place")) };
         let number = match first {
             Value::Int4(number) => number.cast_unsigned(),
@@ -148,10 +153,15 @@ impl CatalogFunction {
             CatalogFunction::IsVisible => Ok(system::is_visible(context, number).map_or(Value::Null, Value::Bool)),
             CatalogFunction::AnyIsVisible | CatalogFunction::Privilege => Ok(Value::Bool(true)),
             CatalogFunction::IsInRecovery => Ok(Value::Bool(false)),
-            CatalogFunction::Expression => text(Some(text_of(first).to_owned())),
+            CatalogFunction::Expression => {
+                let expression = text_of(first);
+                let is_pretty = *third == Value::Bool(true);
+                let bare = if is_pretty { system::without_parentheses(expression) } else { expression };
+                text(Some(bare.to_owned()))
+            }
             CatalogFunction::IndexDefinition => {
                 let column = usize::try_from(integer_of(second)).unwrap_or_default();
-                text(system::index_definition(context, number, column))
+                text(system::index_definition(context, number, column, *third == Value::Bool(true)))
             }
             CatalogFunction::ConstraintDefinition => text(system::constraint_definition(context, number)),
             CatalogFunction::ViewDefinition => text(system::view_definition(context, number)),
@@ -216,20 +226,23 @@ impl CatalogFunction {
             },
             CatalogFunction::RelationName => text(Some(system::name_of_object(context, Registry::Class, number))),
             CatalogFunction::ToType => Ok(found(system::number_of_type(context, text_of(first)))),
-            CatalogFunction::TypeNumber => match system::number_of_type(context, text_of(first)) {
-                Some(number) => Ok(found(Some(number))),
-                None => match crate::parse::written_name(text_of(first)).ok().and_then(|name| name.schema) {
-                    Some(schema) if !context.view().has_schema(&schema) => {
-                        Err(crate::schema::undefined_schema(&schema))
-                    }
-                    _ => {
-                        let message = format!("type \"{}\" does not exist", text_of(first));
-                        Err(SqlError::new(state::UNDEFINED_OBJECT, message))
-                    }
-                },
-            },
+            CatalogFunction::TypeNumber => Ok(found(Some(type_number(context, text_of(first))?))),
             CatalogFunction::TypeName => text(Some(system::name_of_object(context, Registry::Type, number))),
         }
+    }
+}
+
+/// Returns the OID of the type that a text names.
+///
+/// # Errors
+/// 42704 if there is no such type, 3F000 if there is no such schema.
+fn type_number(context: &SessionContext, name: &str) -> Result<u32, SqlError> {
+    if let Some(number) = system::number_of_type(context, name) {
+        return Ok(number);
+    }
+    match crate::parse::written_name(name).ok().and_then(|name| name.schema) {
+        Some(schema) if !context.view().has_schema(&schema) => Err(crate::schema::undefined_schema(&schema)),
+        _ => Err(SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))),
     }
 }
 

@@ -57,7 +57,7 @@ mod written;
 
 pub(crate) use argument::value_bytes;
 pub use choose::{Choice, choose};
-pub use function::{ArrayFunction, Field, Function, SequenceFunction, Variadic};
+pub use function::{ArrayFunction, Field, Function, IntervalFunction, SequenceFunction, TimeFunction, Variadic};
 pub(crate) use json_build::{finish as finish_json, write as write_json, write_key as write_json_key};
 pub use moment::unknown_unit;
 pub(crate) use written::{Form, form_of};

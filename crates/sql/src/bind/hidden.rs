@@ -1,0 +1,100 @@
+//! Indexes on expressions and partial indexes: which conditions and orders they serve.
+//!
+//! A condition that mentions the expression of an index also holds for the hidden column that has its values. So the
+//! planner adds such conditions, and an index on a hidden column serves them as any other. A partial index is used if
+//! the conditions imply its own: each of its parts is one of them, or says that a value is not NULL that one of them
+//! compares.
+
+use super::condition::conjuncts;
+use crate::catalog::Table;
+use crate::expr::{Comparison, Expr};
+use hotrow_storage::{IndexRef, Value};
+
+/// Returns the conditions over hidden columns that follow from these conditions.
+pub(super) fn derived(table: &Table, conditions: &[Expr]) -> Vec<Expr> {
+    let mut derived = Vec::new();
+    if table.visible() == table.stored() {
+        return derived;
+    }
+    for index in table.indexes() {
+        if let Some(predicate) = table.predicate(index) {
+            if !implies(conditions, predicate) {
+                continue;
+            }
+            derived.push(Expr::Column(table.index_columns(index)[0]));
+        }
+        for &column in table.key_columns(index).iter().filter(|column| table.is_hidden(**column)) {
+            let Some(value) = table.key_expression(index, column) else { continue };
+            for condition in conditions {
+                let mut changed = condition.clone();
+                if replace(&mut changed, &value, column) {
+                    derived.push(changed);
+                }
+            }
+        }
+    }
+    derived
+}
+
+/// Whether the column of an index has the values of an expression over the table's rows.
+pub(super) fn is_value(table: &Table, index: IndexRef, column: usize, expr: &Expr) -> bool {
+    *expr == Expr::Column(column)
+        || (table.key_columns(index).contains(&column)
+            && table.is_hidden(column)
+            && table.key_expression(index, column).as_ref() == Some(expr))
+}
+
+/// Whether conditions imply a predicate, as far as their form shows it.
+pub(super) fn implies(conditions: &[Expr], predicate: Expr) -> bool {
+    let known: Vec<_> = conditions.iter().flat_map(parts).map(canonical).collect();
+    conjuncts(Some(predicate)).into_iter().map(canonical).all(|part| {
+        let tested = match &part {
+            Expr::Not(inner) => match &**inner {
+                Expr::IsNull(tested) => Some(&**tested),
+                _ => None,
+            },
+            _ => None,
+        };
+        known.contains(&part) || tested.is_some_and(|tested| known.iter().any(|known| refuses_null(known, tested)))
+    })
+}
+
+fn parts(condition: &Expr) -> Vec<Expr> {
+    conjuncts(Some(condition.clone()))
+}
+
+/// Whether a condition is not true if a value is NULL.
+fn refuses_null(condition: &Expr, value: &Expr) -> bool {
+    match condition {
+        Expr::Compare(_, pair, _) => pair.0 == *value || pair.1 == *value,
+        Expr::In(tested, ..) => **tested == *value,
+        Expr::Like(like) => like.text == *value,
+        condition => condition == value,
+    }
+}
+
+/// Returns the form of a condition that stands for all of its forms. It need not be equal to the condition if both are
+/// not true.
+fn canonical(condition: Expr) -> Expr {
+    let of_bool = |tested: Expr, value: bool| if value { tested } else { Expr::Not(Box::new(tested)) };
+    match condition {
+        Expr::Compare(Comparison::Equal, pair, _) if let Expr::Const(Value::Bool(value)) = pair.1 => {
+            of_bool(pair.0, value)
+        }
+        Expr::IsBool(tested, value) => of_bool(*tested, value),
+        other => other,
+    }
+}
+
+/// Replaces each occurrence of a value in an expression by a column. Returns whether there was one.
+fn replace(expr: &mut Expr, value: &Expr, column: usize) -> bool {
+    if expr == value {
+        *expr = Expr::Column(column);
+        return true;
+    }
+    let mut found = false;
+    for part in expr.parts_mut() {
+        found |= replace(part, value, column);
+    }
+    found
+}
