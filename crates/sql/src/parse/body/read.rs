@@ -170,11 +170,12 @@ impl<'b> Reader<'b> {
         names: Vec<(String, bool)>,
         read: impl FnOnce(&mut Self) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
-        self.around.push(Around { label, is_loop, names });
+        // The outermost block is the body itself.
         if self.around.len() > crate::parse::syntax::MAX_DEPTH {
             let hint = format!("Blocks, branches and loops may nest {} deep.", crate::parse::syntax::MAX_DEPTH);
             return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(hint));
         }
+        self.around.push(Around { label, is_loop, names });
         let result = read(self);
         self.around.pop();
         result
