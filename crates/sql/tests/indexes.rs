@@ -40,10 +40,7 @@ fn an_expression_that_is_indexed_finds_rows() {
                 "Limit   ->  Index Scan Backward using t_sum on t",
             ),
             // NULLs are last in the index.
-            (
-                "explain select * from t order by lower(email) nulls first",
-                "Sort   Sort Key: lower(email) NULLS FIRST   ->  Seq Scan on t",
-            ),
+            ("explain select * from t order by lower(email) nulls first", "Sort   ->  Seq Scan on t"),
             ("explain select * from t where upper(email) = 'x'", "Seq Scan on t   Filter: (upper(email) = 'x')"),
             (
                 "explain delete from t where lower(email) like 'x%'",
@@ -78,7 +75,7 @@ fn a_partial_index_is_used_if_its_condition_is_implied() {
             ),
             (
                 "explain select * from t where a = 1 and active = true and status = 'shut'",
-                "Seq Scan on t   Filter: ((a = 1) AND (active = true) AND (status = 'shut'))",
+                "Index Scan using t_low on t   Filter: ((a = 1) AND (active = true) AND (status = 'shut'))",
             ),
             (
                 "explain select * from t where b > 3",

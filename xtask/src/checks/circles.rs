@@ -34,8 +34,9 @@ const CIRCLES: &[Circle] = &[
     },
     Circle {
         folder: "crates/sql/src/",
-        modules: &["catalog::expected", "catalog::foreign_key", "catalog::table"],
-        why: "a table has its foreign keys and its expected number of rows, which a plan keeps together with the table",
+        modules: &["catalog::expected", "catalog::foreign_key", "catalog::index", "catalog::table"],
+        why: "a table has its foreign keys, the properties of its indexes and its expected number of rows, which a plan \
+              keeps together with the table",
     },
     Circle {
         folder: "crates/sql/src/",

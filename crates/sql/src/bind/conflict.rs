@@ -6,8 +6,9 @@ use super::hidden::{implies, is_value};
 use super::scope::Scope;
 use crate::catalog::{Table, column_of};
 use crate::expr::Expr;
-use crate::parse::conflict::Target;
+use crate::parse::conflict::carried;
 use crate::parse::names::{fold, object_name};
+use crate::parse::{parse_arguments, parse_expr};
 use crate::{SqlError, state};
 use hotrow_storage::IndexRef;
 use sqlparser::ast;
@@ -40,9 +41,8 @@ impl Binder<'_> {
             }
             Some(ast::ConflictTarget::OnConstraint(name)) => {
                 let name = object_name(name)?.name;
-                let is_constraint = |index: &IndexRef| {
-                    *index == IndexRef::Primary || table.rules.unique_constraints.iter().any(|known| *known == name)
-                };
+                let is_constraint =
+                    |index: &IndexRef| *index == IndexRef::Primary || table.rules.unique_constraints.contains(&name);
                 let found = unique.into_iter().find(|index| table.index_name(*index) == name);
                 return match found.filter(is_constraint) {
                     Some(index) => Ok(Some(index)),
@@ -62,13 +62,14 @@ impl Binder<'_> {
     /// Returns the columns and expressions from which the index is inferred, and the conditions of WHERE.
     fn inferred(&mut self, table: &Table, columns: &[ast::Ident]) -> Result<(Vec<Expr>, Vec<Expr>), SqlError> {
         let target = match columns {
-            [column] => Target::carried(column)?,
+            [column] => carried(column),
             _ => None,
         };
-        let Some(Target { keys, condition }) = target else {
+        let Some((keys, condition)) = target else {
             let columns = columns.iter().map(|column| Ok(Expr::Column(column_of(table, &fold(column))?)));
             return Ok((columns.collect::<Result<_, SqlError>>()?, Vec::new()));
         };
+        let (keys, condition) = (parse_arguments(keys)?, condition.map(parse_expr).transpose()?);
         let scope = Scope::table(table, None);
         let mut wanted = Vec::with_capacity(keys.len());
         for key in keys.iter() {

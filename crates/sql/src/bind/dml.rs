@@ -457,8 +457,8 @@ fn is_default(expr: &A) -> bool {
     matches!(expr, A::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
 }
 
-/// Refuses an INSERT that gives a value to a generated column, or to an identity column to which only its sequence gives
-/// values unless the statement is `overriding`.
+/// Refuses an INSERT that gives a value to a generated column, or to an identity column to which only its sequence
+/// gives values unless the statement is `overriding`.
 fn check_given(
     table: &Table,
     targets: &[usize],

@@ -92,5 +92,9 @@ fn replace(expr: &mut Expr, value: &Expr, column: usize) -> bool {
         *expr = Expr::Column(column);
         return true;
     }
-    expr.parts_mut().into_iter().fold(false, |found, part| replace(part, value, column) || found)
+    let mut found = false;
+    for part in expr.parts_mut() {
+        found |= replace(part, value, column);
+    }
+    found
 }

@@ -130,8 +130,8 @@ fn checked(expr: &ast::Expr, table: &Table, view: View<'_>, place: &'static str)
     Ok(Typed::new(expr, ty))
 }
 
-/// Binds the value of a hidden column, given as SQL. If it is `conditional`, it is a CASE whose condition is that of the
-/// index.
+/// Binds the value of a hidden column, given as SQL. If it is `conditional`, it is a CASE whose condition is that of
+/// the index.
 fn bound(value: &str, conditional: bool, table: &Table, view: View<'_>) -> Result<(RowExpression, Type), SqlError> {
     let syntax = parse_expr(value)?;
     let expression = written(&syntax, view)?;

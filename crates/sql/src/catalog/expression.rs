@@ -7,9 +7,10 @@
 //! The bound form of an expression is [`Opaque`] here. The binder makes it when the expression is defined, so that
 //! CREATE or ALTER reports a mistake, and all later definitions of the table share it. The bound form never becomes
 //! invalid: a definition does not change, functions cannot be redefined, a label of an enumerated type keeps its
-//! number, and a column's type cannot change while an expression over the row refers to the column. The expression must not be bound again
-//! later, because the literal `'today'` in a DEFAULT is the day of the definition. Another name of a type does not
-//! change its literals, so then the expression is bound again.
+//! number, and a column's type cannot change while a CHECK or a generated column refers to the column. The expression
+//! must not be bound again later, because the literal `'today'` in a DEFAULT is the day of the definition. Another name
+//! of a type does not change its literals, so then the expression is bound again; so is an index's expression if it
+//! refers to a column whose type changes.
 
 use crate::depth::Syntax;
 use crate::opaque::Opaque;
@@ -90,8 +91,8 @@ pub struct Check {
     pub condition: RowExpression,
 }
 
-/// A column whose value in each row is computed from other columns of the row: a generated column, or a hidden column of
-/// an index.
+/// A column whose value in each row is computed from other columns of the row: a generated column, or a hidden column
+/// of an index.
 #[derive(Clone, Debug)]
 pub struct Computed {
     /// The position of the column.
@@ -100,8 +101,8 @@ pub struct Computed {
     pub value: RowExpression,
 }
 
-/// The names that the syntax of an expression over a row may mention: those of its table and of the table's columns when
-/// the expression was written. Later names of the table and its columns do not change them.
+/// The names that the syntax of an expression over a row may mention: those of its table and of the table's columns
+/// when the expression was written. Later names of the table and its columns do not change them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mentioned {
     /// The [full name](crate::schema) of the table.

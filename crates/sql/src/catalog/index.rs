@@ -1,4 +1,4 @@
-//! What a table knows of its indexes beside their names and the columns of their keys.
+//! The properties of indexes that the engine does not know.
 //!
 //! The key of an index consists of columns. An index on an expression has a hidden column of the table in its place,
 //! which is computed from the other columns of the row. A partial index has a hidden column before all others: TRUE in

@@ -3,7 +3,7 @@
 //! A key is part of two definitions, so the statement that makes or drops a key has locked both tables.
 
 use super::ddl::{Ddl, duplicate_constraint};
-use super::{Fail, generated, scan};
+use super::{Fail, scan};
 use crate::bind::Binder;
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction, Referrer, values_of};
 use crate::catalog::{Rules, Table};
@@ -94,7 +94,7 @@ impl Ddl<'_> {
             deferred,
             validated: validate,
         };
-        generated::check_actions(table, &key)?;
+        check_actions(table, &key)?;
         if key.on_delete.changes_rows() || key.on_update.changes_rows() {
             table.check_changeable()?;
         }
@@ -442,6 +442,26 @@ fn are_compatible(from: Type, to: Type) -> bool {
     let times = |ty| matches!(ty, Type::Date | Type::Timestamp(_) | Type::TimestampTz(_));
     let family = |is: &dyn Fn(Type) -> bool| is(from) && is(to);
     family(&Type::is_integer) || family(&floats) || family(&times) || can_cast(from, to, Strictness::Implicit)
+}
+
+/// Checks that no action of a foreign key would give a generated column a value.
+///
+/// # Errors
+/// 42601
+fn check_actions(table: &Table, key: &ForeignKey) -> Result<(), SqlError> {
+    use ReferentialAction::{Cascade, SetDefault, SetNull};
+    if !key.columns.iter().any(|&column| table.is_generated(column)) {
+        return Ok(());
+    }
+    let event = if matches!(key.on_update, Cascade | SetNull | SetDefault) {
+        "UPDATE"
+    } else if matches!(key.on_delete, SetNull | SetDefault) {
+        "DELETE"
+    } else {
+        return Ok(());
+    };
+    let message = format!("invalid ON {event} action for foreign key constraint containing generated column");
+    Err(SqlError::new(state::SYNTAX_ERROR, message))
 }
 
 fn check_types(child: &Table, parent: &Table, key: &ForeignKey) -> Result<(), SqlError> {

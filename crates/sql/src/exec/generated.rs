@@ -4,7 +4,6 @@ use super::Fail;
 use super::constraint::Dependents;
 use super::ddl::{Ddl, Draft};
 use crate::bind::{bind_stored_computed, define_generated};
-use crate::catalog::foreign_key::{ForeignKey, ReferentialAction};
 use crate::catalog::{Computed, RowExpression, Table, Written, column_of};
 use crate::parse::names::fold;
 use crate::{SqlError, state};
@@ -122,24 +121,4 @@ pub(super) fn add_dependents(table: &Table, at: usize, subject: &str, dependents
 pub(super) fn is_generated(table: &Table, name: &str) -> SqlError {
     let message = format!("column \"{name}\" of relation \"{}\" is a generated column", table.name());
     SqlError::new(state::SYNTAX_ERROR, message)
-}
-
-/// Checks that no action of a foreign key would give a generated column a value.
-///
-/// # Errors
-/// 42601
-pub(super) fn check_actions(table: &Table, key: &ForeignKey) -> Result<(), SqlError> {
-    use ReferentialAction::{Cascade, SetDefault, SetNull};
-    if !key.columns.iter().any(|&column| table.is_generated(column)) {
-        return Ok(());
-    }
-    let event = if matches!(key.on_update, Cascade | SetNull | SetDefault) {
-        "UPDATE"
-    } else if matches!(key.on_delete, SetNull | SetDefault) {
-        "DELETE"
-    } else {
-        return Ok(());
-    };
-    let message = format!("invalid ON {event} action for foreign key constraint containing generated column");
-    Err(SqlError::new(state::SYNTAX_ERROR, message))
 }

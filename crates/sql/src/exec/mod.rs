@@ -17,7 +17,9 @@
 //! | `dml_from` | UPDATE … FROM, DELETE … USING |
 //! | `foreign_key` | what foreign keys check, and their actions |
 //! | `ddl` | what DDL works with |
-//! | `table`, `alter`, `rebuild` | definitions of tables and indexes: a changed table is a new table |
+//! | `table`, `alter`, `rebuild` | definitions of tables: a changed table is a new table |
+//! | `index` | CREATE INDEX, DROP INDEX |
+//! | `generated` | generated columns in definitions |
 //! | `constraint` | foreign keys in definitions |
 //! | `sequence` | sequences |
 //! | `partition` | partition keys |

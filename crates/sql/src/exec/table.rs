@@ -1,4 +1,4 @@
-//! CREATE, DROP and TRUNCATE of tables and indexes: what they do to the transaction's own catalog and to the engine.
+//! CREATE, DROP and TRUNCATE of tables: what they do to the transaction's own catalog and to the engine.
 
 use super::comment::without_stale_comments;
 use super::constraint::{Dependents, check_immediate};

@@ -16,11 +16,7 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
     match expr {
         Expr::Const(value) => constant(value),
         Expr::Param(index) => format!("${}", index + 1),
-        Expr::Column(column) => match table.and_then(|table| table.schema.columns.get(*column)) {
-            // A hidden column of an index has the name of its expression.
-            Some(column) => column.name.strip_prefix(HIDDEN_PREFIX).map_or_else(|| quoted(&column.name), str::to_owned),
-            None => format!("#{}", column + 1),
-        },
+        Expr::Column(column) => column_name(*column, table),
         Expr::Outer(frame, column) => format!("${frame}.{}", column + 1),
         Expr::Subquery(subquery) => match &subquery.test {
             SubqueryTest::Value => "(SubPlan)".to_owned(),
@@ -109,6 +105,14 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
             let parts: Vec<_> = other.parts().into_iter().map(show).collect();
             format!("(… {})", parts.join(", "))
         }
+    }
+}
+
+/// Returns the name of a column. That of a hidden column of an index is its expression.
+fn column_name(column: usize, table: Option<&Table>) -> String {
+    match table.and_then(|table| table.schema.columns.get(column)) {
+        Some(column) => column.name.strip_prefix(HIDDEN_PREFIX).map_or_else(|| quoted(&column.name), str::to_owned),
+        None => format!("#{}", column + 1),
     }
 }
 

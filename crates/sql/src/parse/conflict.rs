@@ -2,9 +2,6 @@
 //! through the parser in the name of a single column.
 
 use super::window::is;
-use super::{parse_arguments, parse_expr};
-use crate::SqlError;
-use crate::depth::Syntax;
 use sqlparser::ast;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -14,26 +11,12 @@ const CARRIER: &str = "\0conflict ";
 /// The separator between the expressions and the condition in the name.
 const CONDITION: char = '\0';
 
-/// The expressions from which the index is inferred, and the condition of the index.
-#[derive(Debug)]
-pub struct Target {
-    /// The columns and expressions.
-    pub keys: Syntax<Vec<ast::Expr>>,
-    /// The condition.
-    pub condition: Option<Syntax<ast::Expr>>,
-}
-
-impl Target {
-    /// Returns the target for which a column stands, or `None` if it is a plain column.
-    ///
-    /// # Errors
-    /// 42601 if the target cannot be read.
-    pub fn carried(column: &ast::Ident) -> Result<Option<Self>, SqlError> {
-        let Some(text) = column.value.strip_prefix(CARRIER) else { return Ok(None) };
-        let (keys, condition) = text.split_once(CONDITION).unwrap_or((text, ""));
-        let condition = if condition.is_empty() { None } else { Some(parse_expr(condition)?) };
-        Ok(Some(Self { keys: parse_arguments(keys)?, condition }))
-    }
+/// Returns the texts of the target for which a column stands: the list of expressions in parentheses, and the condition
+/// of the index. Returns `None` if the column is a plain one.
+pub fn carried(column: &ast::Ident) -> Option<(&str, Option<&str>)> {
+    let text = column.value.strip_prefix(CARRIER)?;
+    let parts = text.split_once(CONDITION);
+    Some(parts.map_or((text, None), |(keys, condition)| (keys, Some(condition))))
 }
 
 /// Makes a column of the target of an INSERT's ON CONFLICT, if it has expressions or a condition.

@@ -4,8 +4,8 @@
 //! of the key, because a plan for `id = 5` is not one for `id = 5.0`. Some literals must not become parameters:
 //! positions in ORDER BY and GROUP BY, lengths in type names, typed literals (`date '2020-01-01'`), strings of the
 //! other kinds. These stay in the text, and so in the key; so do the literals in the expressions and conditions of
-//! indexes, since a plan can use such an index only if it knows them. A literal that stays there without need costs time
-//! but is never wrong.
+//! indexes, since a plan can use such an index only if it knows them. A literal that stays there without need costs
+//! time but is never wrong.
 
 use super::lex::{Token, TokenKind, string_value};
 use hotrow_storage::{Type, Value};

@@ -3,6 +3,7 @@
 
 use super::argument::{Arguments, integer_of, text_of};
 use super::function::{CatalogFunction, Function, Overload};
+use crate::context::SessionContext;
 use crate::error::unsupported;
 use crate::expr::Env;
 use crate::{SqlError, state, system};
@@ -225,20 +226,23 @@ impl CatalogFunction {
             },
             CatalogFunction::RelationName => text(Some(system::name_of_object(context, Registry::Class, number))),
             CatalogFunction::ToType => Ok(found(system::number_of_type(context, text_of(first)))),
-            CatalogFunction::TypeNumber => match system::number_of_type(context, text_of(first)) {
-                Some(number) => Ok(found(Some(number))),
-                None => match crate::parse::written_name(text_of(first)).ok().and_then(|name| name.schema) {
-                    Some(schema) if !context.view().has_schema(&schema) => {
-                        Err(crate::schema::undefined_schema(&schema))
-                    }
-                    _ => {
-                        let message = format!("type \"{}\" does not exist", text_of(first));
-                        Err(SqlError::new(state::UNDEFINED_OBJECT, message))
-                    }
-                },
-            },
+            CatalogFunction::TypeNumber => Ok(found(Some(type_number(context, text_of(first))?))),
             CatalogFunction::TypeName => text(Some(system::name_of_object(context, Registry::Type, number))),
         }
+    }
+}
+
+/// Returns the OID of the type that a text names.
+///
+/// # Errors
+/// 42704 if there is no such type, 3F000 if there is no such schema.
+fn type_number(context: &SessionContext, name: &str) -> Result<u32, SqlError> {
+    if let Some(number) = system::number_of_type(context, name) {
+        return Ok(number);
+    }
+    match crate::parse::written_name(name).ok().and_then(|name| name.schema) {
+        Some(schema) if !context.view().has_schema(&schema) => Err(crate::schema::undefined_schema(&schema)),
+        _ => Err(SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))),
     }
 }
 
