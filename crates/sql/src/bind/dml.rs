@@ -62,18 +62,20 @@ impl Binder<'_> {
                 }
                 _ => {
                     let node = self.insert_query(&table, &targets, query)?;
-                    check_given(&table, &targets, |_| true, overriding)?;
+                    let width = if let Node::Project(_, exprs) = &node { exprs.len() } else { targets.len() };
+                    check_given(&table, &targets, |at| at < width, overriding)?;
                     Source::Query(node)
                 }
             },
         };
-        // Without a list of columns, the values of a short row go to the first columns.
+        // Without a list of columns, the values of a short row or of a query go to the first columns.
         let width = match &source {
             Source::Rows(rows) => rows.first().map_or(0, Vec::len),
             Source::Query(Node::Append(rows)) => match rows.first() {
                 Some(Node::Project(_, exprs)) => exprs.len(),
                 _ => targets.len(),
             },
+            Source::Query(Node::Project(_, exprs)) => exprs.len(),
             Source::Query(_) => targets.len(),
         };
         if width < targets.len() && !insert.columns.is_empty() {
@@ -212,11 +214,7 @@ impl Binder<'_> {
         self.settle(&mut bound)?;
         let Bound { node, columns, .. } = bound;
         check_width(columns.len(), targets.len())?;
-        if columns.len() < targets.len() {
-            return Err(unsupported("INSERT ... SELECT of fewer columns than the table has")
-                .hint("Name the columns after the table."));
-        }
-        let mut exprs = Vec::with_capacity(targets.len());
+        let mut exprs = Vec::with_capacity(columns.len());
         for (at, (column, &target)) in columns.iter().zip(targets).enumerate() {
             let wanted = &table.schema.columns[target];
             let typed = Typed::new(Expr::Column(at), column.ty);
