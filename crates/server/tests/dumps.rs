@@ -18,6 +18,9 @@ CREATE TABLE app.posts (id bigint GENERATED ALWAYS AS IDENTITY (START WITH 5 INC
     CONSTRAINT sane CHECK (title IS NULL OR (lower(title) LIKE 'a%' OR title !~ '^z' AND coalesce(length(body), 0) >= 0)
         AND CASE WHEN person > 5 THEN body <> 'x''y' ELSE true END));
 CREATE INDEX ON app.posts (title, person);
+ALTER TABLE app.posts ADD COLUMN slug text GENERATED ALWAYS AS (lower(replace(title, ' ', '-')) || coalesce(person, 0)) STORED;
+CREATE UNIQUE INDEX ON app.people (lower(name), age DESC) INCLUDE (born) WHERE age > 1 AND name <> 'nobody';
+CREATE INDEX ON app.people ((age * 2) DESC NULLS LAST, (more ->> 'it''s'));
 CREATE TABLE "Odd Names" ("A b" int CHECK ("A b" > 0), d date DEFAULT '2020-01-01' CHECK (d > '2019-12-31'),
     e text DEFAULT upper('abc') || 'x', f bool CHECK (f IS NOT FALSE), g numeric(8,2) CHECK (g BETWEEN 0.5 AND 10 OR g = -1));
 CREATE SEQUENCE app.counter START 5 INCREMENT 2;

@@ -119,3 +119,33 @@ fn cached_plans_follow_the_indexes() {
     run(&mut one, "drop index t_open");
     all("no index again");
 }
+
+#[test]
+fn indexes_of_dumps_serve_the_queries_of_applications() {
+    check(
+        "create table t (id int primary key, name varchar(40), status varchar(10), n numeric(8, 2));
+        create unique index t_name on public.t using btree (lower((name)::text));
+        create index t_open on t (id) where ((status)::text = 'open'::text);
+        create index t_in on t (name)
+            where ((status)::text = any ((array['a'::character varying, 'b'::character varying])::text[]));
+        insert into t values (1, 'A', 'a', 2), (2, 'B', 'open', 3)",
+        &[
+            (
+                "explain select * from t where lower(t.name) = 'x'",
+                "Index Scan using t_name on t   Index Cond: (lower(name) = 'x')   Filter: (lower(name) = 'x')",
+            ),
+            (
+                "explain select * from t where status = 'open' and id > 1",
+                "Index Scan using t_open on t   Index Cond: (id > 1)   Filter: ((status = 'open') AND (id > 1))",
+            ),
+            (
+                "explain select * from t where status in ('a', 'b') and name = 'A'",
+                "Index Scan using t_in on t   Index Cond: (name = 'A')   \
+                 Filter: ((status IN ('a', 'b')) AND (name = 'A'))",
+            ),
+            ("select id from t where status in ('a', 'b') and name = 'A'", "1"),
+            ("select id from t where lower(name) = 'b' and status = 'open' and id > 1", "2"),
+            ("insert into t values (3, 'a') on conflict (lower(name)) do update set n = 7 returning id, n", "1|7.00"),
+        ],
+    );
+}

@@ -4,11 +4,14 @@
 //! planner adds such conditions, and an index on a hidden column serves them as any other. A partial index is used if
 //! the conditions imply its own: each of its parts is one of them, or says that a value is not NULL that one of them
 //! compares.
+//!
+//! Expressions are compared in a normal form, without casts that change no value: a dump of PostgreSQL has
+//! `lower((name)::text)` where a query has `lower(name)`.
 
 use super::condition::conjuncts;
 use crate::catalog::Table;
-use crate::expr::{Comparison, Expr};
-use hotrow_storage::{IndexRef, Value};
+use crate::expr::{ArrayFunction, Comparison, Expr, Function};
+use hotrow_storage::{IndexRef, Type, Value};
 
 /// Returns the conditions over hidden columns that follow from these conditions.
 pub(super) fn derived(table: &Table, conditions: &[Expr]) -> Vec<Expr> {
@@ -16,16 +19,17 @@ pub(super) fn derived(table: &Table, conditions: &[Expr]) -> Vec<Expr> {
     if table.visible() == table.stored() {
         return derived;
     }
+    let conditions: Vec<_> = conditions.iter().cloned().map(normal).collect();
     for index in table.indexes() {
         if let Some(predicate) = table.predicate(index) {
-            if !implies(conditions, predicate) {
+            if !implies(&conditions, predicate) {
                 continue;
             }
             derived.push(Expr::Column(table.index_columns(index)[0]));
         }
         for &column in table.key_columns(index).iter().filter(|column| table.is_hidden(**column)) {
-            let Some(value) = table.key_expression(index, column) else { continue };
-            for condition in conditions {
+            let Some(value) = table.key_expression(index, column).map(normal) else { continue };
+            for condition in &conditions {
                 let mut changed = condition.clone();
                 if replace(&mut changed, &value, column) {
                     derived.push(changed);
@@ -41,13 +45,13 @@ pub(super) fn is_value(table: &Table, index: IndexRef, column: usize, expr: &Exp
     *expr == Expr::Column(column)
         || (table.key_columns(index).contains(&column)
             && table.is_hidden(column)
-            && table.key_expression(index, column).as_ref() == Some(expr))
+            && table.key_expression(index, column).map(normal) == Some(normal(expr.clone())))
 }
 
 /// Whether conditions imply a predicate, as far as their form shows it.
 pub(super) fn implies(conditions: &[Expr], predicate: Expr) -> bool {
     let known: Vec<_> = conditions.iter().flat_map(parts).map(canonical).collect();
-    conjuncts(Some(predicate)).into_iter().map(canonical).all(|part| {
+    parts(&predicate).into_iter().map(canonical).all(|part| {
         let tested = match &part {
             Expr::Not(inner) => match &**inner {
                 Expr::IsNull(tested) => Some(&**tested),
@@ -60,7 +64,44 @@ pub(super) fn implies(conditions: &[Expr], predicate: Expr) -> bool {
 }
 
 fn parts(condition: &Expr) -> Vec<Expr> {
-    conjuncts(Some(condition.clone()))
+    conjuncts(Some(normal(condition.clone())))
+}
+
+/// Returns an expression of the same value without casts that change no value, and with IN in place of `= ANY` of a
+/// constant array.
+fn normal(mut expr: Expr) -> Expr {
+    for part in expr.parts_mut() {
+        *part = normal(std::mem::replace(part, Expr::NULL));
+    }
+    match expr {
+        Expr::Cast(inner, from, to, _) if is_same(from, to) => *inner,
+        Expr::Call(Function::Array(ArrayFunction::Any(Comparison::Equal, false, blanks)), operands) => {
+            match (&operands[..], operands.get(1).and_then(elements)) {
+                ([value, _], Some(list)) => Expr::In(Box::new(value.clone()), list, blanks),
+                _ => Expr::Call(Function::Array(ArrayFunction::Any(Comparison::Equal, false, blanks)), operands),
+            }
+        }
+        other => other,
+    }
+}
+
+/// Whether a cast changes no value.
+fn is_same(from: Type, to: Type) -> bool {
+    let is_text = |ty: Type| matches!(ty, Type::Text | Type::Varchar(_));
+    let is_numeric = matches!((from, to), (Type::Numeric(_), Type::Numeric(None)));
+    is_numeric || is_text(from) && matches!(to, Type::Text | Type::Varchar(None))
+}
+
+/// Returns the elements of an array whose elements are constants.
+fn elements(array: &Expr) -> Option<Vec<Expr>> {
+    match array {
+        Expr::Const(Value::Array(array)) => Some(array.iter().map(|value| Expr::Const(value.into_owned())).collect()),
+        Expr::Call(Function::Array(ArrayFunction::Make(_)), list) => {
+            list.iter().all(|element| matches!(element, Expr::Const(_))).then(|| list.clone())
+        }
+        Expr::Cast(inner, Type::Array(from), Type::Array(to), _) if is_same(from.ty(), to.ty()) => elements(inner),
+        _ => None,
+    }
 }
 
 /// Whether a condition is not true if a value is NULL.
