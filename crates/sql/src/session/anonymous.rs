@@ -76,14 +76,26 @@ impl Anonymous<'_, '_, '_> {
     fn planned(
         &mut self,
         part: &Fragment,
-        mut make: impl FnMut(&Session, &mut Variables) -> Result<(Statement, Vec<Target>), SqlError>,
+        make: impl FnMut(&Session, &mut Variables) -> Result<(Statement, Vec<Target>), SqlError>,
     ) -> Result<(Arc<Statement>, Vec<Target>), Fail> {
         let address: *const Fragment = part;
         let stamp = self.variables.stamp();
         let known = self.plans.remove(&address).filter(|kept| kept.stamp == stamp);
-        let mut next = known.map(|kept| (kept.statement, kept.into));
+        let (statement, into) = self.settled(known.map(|kept| (kept.statement, kept.into)), make)?;
+        let stamp = self.variables.stamp();
+        self.plans.insert(address, Kept { statement: statement.clone(), into: into.clone(), stamp });
+        Ok((statement, into))
+    }
+
+    /// Locks the tables of a plan, the `known` one or one that `make` makes, until one is true while they are locked.
+    fn settled(
+        &mut self,
+        known: Option<(Arc<Statement>, Vec<Target>)>,
+        mut make: impl FnMut(&Session, &mut Variables) -> Result<(Statement, Vec<Target>), SqlError>,
+    ) -> Result<(Arc<Statement>, Vec<Target>), Fail> {
         self.session.follow_path();
-        let (statement, into) = loop {
+        let mut next = known;
+        loop {
             let (statement, into) = match next.take() {
                 Some(known) => known,
                 None => {
@@ -91,17 +103,15 @@ impl Anonymous<'_, '_, '_> {
                     (Arc::new(statement), into)
                 }
             };
+            // A record may have got fields.
+            self.values.resize(self.variables.types().len(), Value::Null);
             for lock in statement.used.locks() {
                 self.session.lock_table(lock, Mode::Shared)?;
             }
             if self.session.is_fresh(&statement) {
-                break (statement, into);
+                return Ok((statement, into));
             }
-        };
-        self.values.resize(self.variables.types().len(), Value::Null);
-        let stamp = self.variables.stamp();
-        self.plans.insert(address, Kept { statement: statement.clone(), into: into.clone(), stamp });
-        Ok((statement, into))
+        }
     }
 
     /// Executes a statement over the variables, or over `parameters`. At most `wanted` of its rows are kept.
@@ -179,20 +189,12 @@ impl Anonymous<'_, '_, '_> {
             parameters.push(value);
             types.push(Some(ty));
         }
-        let statement = loop {
-            self.session.follow_path();
-            let statement = self.session.plan_in_body(text, types.clone())?;
-            if statement.params.len() > parameters.len() {
-                let message = format!("there is no parameter ${}", parameters.len() + 1);
-                return Err(SqlError::new(state::UNDEFINED_PARAMETER, message).into());
-            }
-            for lock in statement.used.locks() {
-                self.session.lock_table(lock, Mode::Shared)?;
-            }
-            if self.session.is_fresh(&statement) {
-                break statement;
-            }
-        };
+        let (statement, _) =
+            self.settled(None, |session, _| Ok((session.plan_in_body(text, types.clone())?, Vec::new())))?;
+        if statement.params.len() > parameters.len() {
+            let message = format!("there is no parameter ${}", parameters.len() + 1);
+            return Err(SqlError::new(state::UNDEFINED_PARAMETER, message).into());
+        }
         let outcome = self.execute(&statement, Some(&parameters), wanted)?;
         let columns = statement.columns().unwrap_or_default();
         let into = if into.is_empty() { Vec::new() } else { row_targets(&mut self.variables, into, columns)? };
