@@ -154,3 +154,99 @@ fn a_block_goes_on_after_a_handled_error() {
         assert_eq!(outcome(&mut session, "select id from t order by id"), "5", "{engine}");
     }
 }
+
+#[test]
+fn names_mean_what_they_do_when_a_statement_runs() {
+    let database = database("ilock");
+    let mut session = session(&database);
+    run(
+        &mut session,
+        "create table ty (c int); create sequence cs; create table nk (a int, b text); insert into nk values (1, 'x');
+         create procedure po(out o int) language plpgsql as $$ begin o := 7; end $$;
+         create procedure pr() language plpgsql as $$ begin for i in 1..2 loop declare r record; begin
+             if i = 1 then select 5 as a into r; end if; raise notice '%', r.a; end; end loop; end $$;
+         create procedure atomic(inout n int) begin atomic
+             loop n := n + 1; exit when n > 5; end loop;
+             begin n := n * 10; end;
+             for i in 1..2 loop if n > 0 then n := n + i; end if; end loop;
+         end",
+    );
+    let cases: [(&str, &[&str]); 11] = [
+        ("declare r record; begin select 1 as a into r; for i in 1..3 loop
+            select r.a + 1::bigint as a into r; raise notice '%', r.a; end loop; end", &["2", "3", "4"]),
+        ("begin for i in 1..2 loop declare r record; begin select i as a into r;
+            if i = 2 then raise notice '%', r.a; end if; end; end loop; end", &["2"]),
+        ("begin for i in 1..2 loop declare r record; begin if i = 1 then select 5 as a into r; end if;
+            raise notice '%', r.a; end; end loop; exception when others then raise notice '%', sqlstate; end",
+            &["5", "55000"]),
+        ("begin for i in 1..2 loop declare x ty.c%type := 5; begin
+            if i = 2 then insert into ty values (x); raise notice '%', x; end if; end;
+            if i = 1 then alter table ty alter c type text; end if; end loop; end", &["5"]),
+        ("begin for i in 1..3 loop case nextval('cs') when 1 then raise notice 'one'; when 2 then raise notice 'two';
+            else raise notice 'else'; end case; end loop; end", &["one", "two", "else"]),
+        ("declare r nk%rowtype; begin select * into r from nk; call po(r.a); raise notice '% %', r.a, r.b; end",
+            &["7 x"]),
+        ("declare r record; begin for r in select g as a from generate_series(1, 2) g loop raise notice '%', r.a;
+            for r in select 'z' as b loop null; end loop; end loop; end", &["1", "2"]),
+        ("declare r record; begin select 1 as a into r; begin select 1 / 0 as b into r;
+            exception when others then raise notice '%', r.a; end; end", &["1"]),
+        ("begin with w as (select 5 as v) insert into nk select v, 'w' from w;
+            raise notice $x$% %$x$, array[1, 2], found; end", &["{1,2} t"]),
+        ("declare r record; begin for i in 1..3 loop if i = 2 then select i as a into r; raise notice 'a %', r.a;
+            else select i as b into r; raise notice 'b %', r.b; end if; end loop; end", &["b 1", "a 2", "b 3"]),
+        ("begin lock table nk; set constraints all deferred; set local search_path = pg_catalog; end", &[]),
+    ];
+    for (body, expected) in cases {
+        let (recorder, result) = query(&mut session, &format!("do $$ {body} $$"));
+        let told: Vec<_> = expected.iter().map(|line| format!("NOTICE: {line}")).collect();
+        assert_eq!((recorder.notices, result), (told, Ok(())), "{body}");
+    }
+    let (recorder, _) = query(&mut session, "call pr()");
+    assert_eq!(recorder.notices, ["NOTICE: 5", "NOTICE: <NULL>"]);
+    assert_eq!(outcome(&mut session, "call atomic(1)"), "63");
+}
+
+#[test]
+fn a_body_neither_ends_its_transaction_nor_leaves_anything_behind() {
+    let database = database("mvo");
+    let mut session = session(&database);
+    run(&mut session, "create table t (id int primary key)");
+    for (name, sql) in
+        [("c", "commit"), ("b", "begin"), ("r", "rollback"), ("s", "savepoint x"), ("d", "do $$ begin end $$")]
+    {
+        session.parse(name, sql, &[]).expect(sql);
+        let body = format!(
+            "do $$ begin insert into t values (1);
+             begin execute 'execute {name}'; exception when division_by_zero then null; end; end $$"
+        );
+        let state = error(&mut session, &body).state;
+        assert!([state::INVALID_TRANSACTION_TERMINATION, state::FEATURE_NOT_SUPPORTED].contains(&state), "{sql}");
+    }
+    for (body, state) in [
+        ("execute 'prepare q as select 1'", "25001"),
+        ("discard all", "25001"),
+        ("vacuum", "25001"),
+        ("create table made as select $1::int as x", "42P02"),
+        ("execute 'select $2' using 1", "42P02"),
+        ("commit", "2D000"),
+    ] {
+        assert_eq!(error(&mut session, &format!("do $$ begin {body}; end $$")).state.as_str(), state, "{body}");
+    }
+    assert_eq!(outcome(&mut session, "select count(*) from t"), "0");
+}
+
+#[test]
+fn a_loop_whose_end_depends_on_its_changes_is_not_rehearsed() {
+    for engine in ["vll", "orthrus"] {
+        let database = database(engine);
+        let mut session = session(&database);
+        run(
+            &mut session,
+            "create table t (k int primary key, a int); insert into t values (1, 0);
+             create procedure until_three(n int) language plpgsql as $$ begin for i in 1..n loop
+                 update t set a = a + 1 where k = 1; exit when (select a from t where k = 1) >= 3; end loop; end $$",
+        );
+        assert_eq!(outcome(&mut session, "call until_three(2000000000)"), "CALL", "{engine}");
+        assert_eq!(outcome(&mut session, "select a from t"), "3", "{engine}");
+    }
+}

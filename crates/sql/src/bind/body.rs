@@ -12,8 +12,8 @@ use crate::depth::{self, Syntax, with_room};
 use crate::error::unsupported;
 use crate::expr::Strictness;
 use crate::parse::body::{
-    Block, Declaration, ErrorPart, Executed, Expression, Fact, Fragment, Handler, Leave, Loop, Raise, Rounds,
-    StatementSyntax, Step as StepSyntax, StepKind as SyntaxKind, TargetSyntax, VariableSyntax, VariableType, Written,
+    Block, Declaration, Executed, Expression, Fact, Fragment, Handler, Leave, Loop, Raise, Rounds, StatementSyntax,
+    Step as StepSyntax, StepKind as SyntaxKind, TargetSyntax, VariableSyntax, VariableType, Written,
 };
 use crate::parse::lex::tokenize;
 use crate::parse::names::relation_name;
@@ -55,6 +55,7 @@ pub(crate) fn contents(view: View<'_>, variable: &VariableSyntax) -> Result<Cont
         }
         VariableType::RowOf(path) => Ok(Contents::Row(columns_of(view, path)?)),
         VariableType::Record => Ok(Contents::Record),
+        VariableType::OfFirstValue => Err(unsupported("a variable without a type")),
     }
 }
 
@@ -65,7 +66,8 @@ fn columns_of(view: View<'_>, path: &[String]) -> Result<Vec<(String, Type)>, Sq
     }
     let name = view.find(&relation_name(path)?);
     if let Some(table) = view.table(&name) {
-        return Ok(table.schema.columns.iter().map(|column| (column.name.clone(), column.ty)).collect());
+        let columns = table.schema.columns.iter().take(table.visible());
+        return Ok(columns.map(|column| (column.name.clone(), column.ty)).collect());
     }
     match view.view(&name) {
         Some(view) => Ok(view.columns.iter().map(|column| (column.name.clone(), column.ty)).collect()),
@@ -96,55 +98,37 @@ pub(crate) fn value_statement(
     })
 }
 
-/// Plans a statement of DO, and returns the assignments of its columns to variables with it.
+/// Plans a statement of DO. For CALL, returns the slots of the variables that are given for the arguments that come out
+/// with it.
 pub(crate) fn body_statement(
     view: View<'_>,
-    variables: &mut Variables,
+    variables: &Variables,
     statement: &Syntax<ast::Statement>,
     text: &Fragment,
-    into: &[TargetSyntax],
-) -> Result<(Statement, Vec<Target>), SqlError> {
+) -> Result<(Statement, Option<Outputs>), SqlError> {
     with_room(|| {
         let mut tokens = Vec::new();
         tokenize(&text.text, &mut tokens)?;
         let mut outputs = None;
         let made = binder(text, view, variables, 0).sealed(text.text.as_str().into(), 0..tokens.len(), |binder| {
-            let (plan, columns, slots) = binder.body_plan(statement)?;
+            let (described, slots) = binder.body_plan(statement)?;
             outputs = slots;
-            Ok((plan, columns))
+            Ok(described)
         })?;
-        let columns = made.columns().unwrap_or_default();
-        let into = match outputs {
-            Some(slots) => call_targets(variables, &slots, columns, into)?,
-            None if into.is_empty() => Vec::new(),
-            None => variables.targets(into, columns)?,
-        };
-        Ok((made, into))
+        Ok((made, outputs))
     })
 }
 
-/// Returns the assignments of the columns of a query whose text is computed.
-pub(crate) fn row_targets(
-    variables: &mut Variables,
-    into: &[TargetSyntax],
-    columns: &[OutputColumn],
-) -> Result<Vec<Target>, SqlError> {
-    variables.targets(into, columns)
-}
+/// A plan, and the columns of its result if it has one.
+type Described = (Plan, Option<Vec<OutputColumn>>);
 
-/// Returns the assignment of a value of type `from` to a variable.
-pub(crate) fn value_target(variables: &Variables, target: &TargetSyntax, from: Type) -> Result<Target, SqlError> {
-    variables.target(target, from)
-}
-
-/// Returns the type of the variable that a value is assigned to.
-pub(crate) fn target_type(variables: &Variables, target: &TargetSyntax) -> Result<Type, SqlError> {
-    variables.type_of(target)
-}
+/// The slots of the variables that a CALL gives for the arguments that come out; `None` for each argument for which it
+/// gives something else.
+pub(crate) type Outputs = Vec<Option<usize>>;
 
 /// Returns the assignments of the arguments that come out of a call. `slots` are those of the variables that are given
 /// for them.
-fn call_targets(
+pub(crate) fn call_targets(
     variables: &Variables,
     slots: &[Option<usize>],
     columns: &[OutputColumn],
@@ -199,17 +183,12 @@ impl Binder<'_> {
 
     /// Plans a statement of a body. For CALL, also returns the slots of the variables that are given for the arguments
     /// that come out.
-    #[allow(clippy::type_complexity, reason = "the parts are used at once")]
-    fn body_plan(
-        &mut self,
-        statement: &Syntax<ast::Statement>,
-    ) -> Result<(Plan, Option<Vec<OutputColumn>>, Option<Vec<Option<usize>>>), SqlError> {
+    fn body_plan(&mut self, statement: &Syntax<ast::Statement>) -> Result<(Described, Option<Outputs>), SqlError> {
         if let ast::Statement::Call(function) = &**statement {
             let (plan, columns, slots) = self.call_with_slots(function)?;
-            return Ok((plan, columns, Some(slots)));
+            return Ok(((plan, columns), Some(slots)));
         }
-        let (plan, columns) = self.plan(statement.clone())?;
-        Ok((plan, columns, None))
+        Ok((self.plan(statement.clone())?, None))
     }
 }
 
@@ -225,7 +204,7 @@ pub(super) fn compile(
     let arguments = procedure.arguments.iter().map(|argument| (argument.name.as_deref(), argument.ty));
     let variables = Variables::new(&procedure.name, arguments, false);
     let body = Body { depth: 1, ..Body::default() };
-    let mut compiler = Compiler { procedure, variables, view, located, call_depth, body };
+    let mut compiler = Compiler { procedure, variables, view, located, call_depth, body, loops: 0 };
     let block = with_room(|| compiler.block(&procedure.syntax.block))?;
     Ok(Body { slots: compiler.variables.types().len(), block, ..compiler.body })
 }
@@ -239,6 +218,8 @@ struct Compiler<'c> {
     call_depth: usize,
     /// The body so far, with the definitions that it uses.
     body: Body,
+    /// The number of loops around the present statement.
+    loops: usize,
 }
 
 impl Compiler<'_> {
@@ -255,7 +236,7 @@ impl Compiler<'_> {
     fn block(&mut self, written: &Block<Written>) -> Result<Block<Planned>, SqlError> {
         depth::check()?;
         let start = self.variables.enter();
-        let mut declarations = Vec::with_capacity(written.declarations.len());
+        let mut declarations: Vec<Declaration<Planned>> = Vec::with_capacity(written.declarations.len());
         for Declaration { line, variable, value } in &written.declarations {
             let declared = self.declaration(variable, value.as_ref());
             let (variable, value) = declared.map_err(|error| self.explain(error, *line))?;
@@ -272,6 +253,14 @@ impl Compiler<'_> {
             handlers.push(Handler { conditions: handler.conditions.clone(), sqlstate, sqlerrm, steps });
         }
         self.variables.leave(start);
+        // By now the statements have shown which fields the records have.
+        for (declaration, written) in declarations.iter_mut().zip(&written.declarations) {
+            if written.variable.ty == VariableType::Record
+                && let Some((first, width)) = self.variables.record_slots(&written.variable)
+            {
+                (declaration.variable.first, declaration.variable.width) = (first, width);
+            }
+        }
         Ok(Block { label: written.label.clone(), declarations, steps, handlers })
     }
 
@@ -280,6 +269,10 @@ impl Compiler<'_> {
         variable: &VariableSyntax,
         value: Option<&Expression>,
     ) -> Result<(Slots, Option<PlannedValue>), SqlError> {
+        if let (VariableType::OfFirstValue, Some(value)) = (&variable.ty, value) {
+            let value = self.value(value, Wanted::Any)?;
+            return Ok((self.variables.declare(variable, Contents::Value(value.ty)), Some(value)));
+        }
         let contents = contents(self.view, variable)?;
         let value = match value {
             Some(value) => Some(self.value(value, Wanted::Variable(&variable.name, contents.value_type()?))?),
@@ -320,6 +313,7 @@ impl Compiler<'_> {
                 StepKind::Assign(self.variables.target(target, ty)?, self.value(value, Wanted::Variable(name, ty))?)
             }
             SyntaxKind::Leave(Leave { goes_on, label, condition }) => {
+                self.body.is_open |= !goes_on;
                 let condition = self.optional(condition.as_ref(), Wanted::Condition("WHEN"))?;
                 StepKind::Leave(Leave { goes_on: *goes_on, label: label.clone(), condition })
             }
@@ -333,7 +327,10 @@ impl Compiler<'_> {
                     facts.iter().map(|(target, fact)| Ok((self.variables.target(target, fact_type(*fact))?, *fact)));
                 StepKind::Diagnose(facts.collect::<Result<_, SqlError>>()?)
             }
-            SyntaxKind::Return => StepKind::Return,
+            SyntaxKind::Return => {
+                self.body.is_open |= self.loops > 0;
+                StepKind::Return
+            }
             SyntaxKind::Null | SyntaxKind::Block(_) | SyntaxKind::If(..) | SyntaxKind::Loop(_) => StepKind::Null,
         })
     }
@@ -341,7 +338,10 @@ impl Compiler<'_> {
     fn looped(&mut self, written: &Loop<Written>, line: usize) -> Result<Loop<Planned>, SqlError> {
         let start = self.variables.enter();
         let rounds = self.rounds(&written.rounds).map_err(|error| self.explain(error, line))?;
-        let steps = self.steps(&written.steps)?;
+        self.loops += 1;
+        let steps = self.steps(&written.steps);
+        self.loops -= 1;
+        let steps = steps?;
         self.variables.leave(start);
         Ok(Loop { label: written.label.clone(), rounds, steps })
     }
@@ -398,7 +398,7 @@ impl Compiler<'_> {
             Executed::Other(_) | Executed::Dynamic { .. } => return Err(unsupported("EXECUTE in a procedure")),
         };
         let mut binder = binder(text, self.view, &self.variables, self.call_depth);
-        let (plan, columns, outputs) = binder.body_plan(statement)?;
+        let ((plan, columns), outputs) = binder.body_plan(statement)?;
         let columns = columns.unwrap_or_default();
         Self::used(&mut self.body, binder);
         if let Plan::Call(call) = &plan {
@@ -415,20 +415,9 @@ impl Compiler<'_> {
 }
 
 /// Returns the type of a fact of GET DIAGNOSTICS.
-pub(crate) fn fact_type(fact: Fact) -> Type {
+fn fact_type(fact: Fact) -> Type {
     match fact {
         Fact::RowCount => Type::Int8,
-        Fact::Error(
-            ErrorPart::Sqlstate
-            | ErrorPart::Message
-            | ErrorPart::Detail
-            | ErrorPart::Hint
-            | ErrorPart::Context
-            | ErrorPart::Column
-            | ErrorPart::Constraint
-            | ErrorPart::DataType
-            | ErrorPart::Table
-            | ErrorPart::Schema,
-        ) => Type::Text,
+        Fact::Error(_) => Type::Text,
     }
 }

@@ -1,7 +1,7 @@
 //! Procedures: binds their arguments and CALL, and keeps their bound bodies.
 
 use super::binder::{Binder, span_of};
-use super::body::compile;
+use super::body::{Outputs, compile};
 use super::ddl::define_default;
 use super::scope::Scope;
 use super::typed::Typed;
@@ -136,11 +136,10 @@ impl Binder<'_> {
 
     /// Binds a CALL, as [`call_statement`](Self::call_statement) does. Returns with it the slots of the variables that
     /// are given for the arguments that come out.
-    #[allow(clippy::type_complexity, reason = "the parts are used at once")]
     pub(super) fn call_with_slots(
         &mut self,
         function: &ast::Function,
-    ) -> Result<(Plan, Option<Vec<OutputColumn>>, Vec<Option<usize>>), SqlError> {
+    ) -> Result<(Plan, Option<Vec<OutputColumn>>, Outputs), SqlError> {
         let (call, slots) = self.procedure_call(function)?;
         let mut columns = Vec::new();
         for (at, argument) in call.outputs() {

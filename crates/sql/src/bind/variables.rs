@@ -12,6 +12,7 @@ use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use hotrow_txn::number_of;
+use std::collections::HashMap;
 
 /// The arguments and variables that a name may mean, the outermost first. An inner one hides an outer one of its name.
 #[derive(Debug)]
@@ -23,11 +24,15 @@ pub(crate) struct Variables {
     types: Vec<Type>,
     /// The number of arguments, which have the first slots. The body may also name them by number, as `$1`.
     arguments: usize,
-    /// How often a record has got other fields.
-    shapes: u64,
+    /// The slots that declared variables and fields of records have had, by the addresses of their declarations. A
+    /// variable that is declared again with the same types has the same slots again, so that plans stay true.
+    slots: HashMap<*const VariableSyntax, Vec<(Fields, usize)>>,
     /// Whether the fields of a record may change while the body runs.
     is_dynamic: bool,
 }
+
+/// The names and types of the fields of a row.
+type Fields = Vec<(String, Type)>;
 
 #[derive(Debug)]
 struct Known {
@@ -35,6 +40,8 @@ struct Known {
     holder: Holder,
     constant: bool,
     not_null: bool,
+    /// The address of the declaration; null for an argument.
+    declaration: *const VariableSyntax,
 }
 
 /// The contents of a variable: a value or a row.
@@ -44,8 +51,8 @@ enum Holder {
     Value(usize),
     /// A row, with the names and slots of its fields.
     Row(Vec<(String, usize)>),
-    /// A row of any query, with the names and slots of the fields of its last one. Empty before the first.
-    Record(Vec<(String, usize)>),
+    /// A row of any query, with the names and slots of the fields of its last one; `None` before the first.
+    Record(Option<Vec<(String, usize)>>),
 }
 
 /// The contents of a variable that is declared.
@@ -74,11 +81,7 @@ impl Contents {
 
 /// A place in a body, up to which variables are forgotten when a block ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BlockStart {
-    known: usize,
-    types: usize,
-    shapes: u64,
-}
+pub(crate) struct BlockStart(usize);
 
 impl Variables {
     /// Makes the variables of a body before its declarations: the arguments, and `found`. If `is_dynamic` is set,
@@ -93,7 +96,7 @@ impl Variables {
             known: Vec::new(),
             types: Vec::new(),
             arguments: 0,
-            shapes: 0,
+            slots: HashMap::new(),
             is_dynamic,
         };
         for (name, ty) in arguments {
@@ -109,7 +112,8 @@ impl Variables {
     fn push(&mut self, name: Option<String>, ty: Type) {
         let holder = Holder::Value(self.types.len());
         self.types.push(ty);
-        self.known.push(Known { name, holder, constant: false, not_null: false });
+        let declaration = std::ptr::null();
+        self.known.push(Known { name, holder, constant: false, not_null: false, declaration });
     }
 
     /// Returns the types of all slots.
@@ -122,23 +126,37 @@ impl Variables {
         self.arguments
     }
 
-    /// Returns a number that changes when names mean other slots. Only numbers at one place of a body can be compared.
-    pub(crate) fn stamp(&self) -> (usize, u64) {
-        (self.types.len(), self.shapes)
+    /// Returns the slots that the names mean. A plan is true as long as they are those for which it was made. Only
+    /// those at one place of a body can be compared.
+    pub(crate) fn stamp(&self) -> Vec<usize> {
+        let slot_of = |known: &Known| match &known.holder {
+            Holder::Value(slot) => *slot,
+            Holder::Row(fields) | Holder::Record(Some(fields)) => fields.first().map_or(usize::MAX - 1, |(_, at)| *at),
+            Holder::Record(None) => usize::MAX,
+        };
+        self.known.iter().map(slot_of).collect()
     }
 
     /// Begins a block, whose variables hide those around it.
     pub(crate) fn enter(&self) -> BlockStart {
-        BlockStart { known: self.known.len(), types: self.types.len(), shapes: self.shapes }
+        BlockStart(self.known.len())
     }
 
-    /// Forgets the variables of a block that ends. In a dynamic body, their slots are free again, unless a record from
-    /// around the block has got slots meanwhile.
+    /// Forgets the variables of a block that ends.
     pub(crate) fn leave(&mut self, start: BlockStart) {
-        self.known.truncate(start.known);
-        if self.is_dynamic && self.shapes == start.shapes {
-            self.types.truncate(start.types);
+        self.known.truncate(start.0);
+    }
+
+    /// Returns the first of the slots of a declared variable, or of the fields of a record.
+    fn slots_for(&mut self, declaration: *const VariableSyntax, fields: Fields) -> usize {
+        let had = self.slots.entry(declaration).or_default();
+        if let Some((_, first)) = had.iter().find(|(known, _)| *known == fields).filter(|_| self.is_dynamic) {
+            return *first;
         }
+        let first = self.types.len();
+        self.types.extend(fields.iter().map(|(_, ty)| *ty));
+        had.push((fields, first));
+        first
     }
 
     fn known(&self, name: &str) -> Option<&Known> {
@@ -153,12 +171,10 @@ impl Variables {
     pub(super) fn find(&self, relation: Option<&str>, name: &str) -> Result<Option<Typed>, SqlError> {
         let slot = match relation {
             Some(relation) => match self.known(relation).map(|known| &known.holder) {
-                Some(Holder::Record(fields)) if fields.is_empty() => {
-                    let message = format!("record \"{relation}\" is not assigned yet");
-                    let detail = "The tuple structure of a not-yet-assigned record is indeterminate.";
-                    return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).detail(detail));
+                Some(Holder::Record(None)) => {
+                    return Err(not_assigned(relation));
                 }
-                Some(Holder::Row(fields) | Holder::Record(fields)) => {
+                Some(Holder::Row(fields) | Holder::Record(Some(fields))) => {
                     Some(field(fields, name).ok_or_else(|| no_field(relation, name))?)
                 }
                 _ if relation == self.procedure => self.slot(name),
@@ -183,31 +199,38 @@ impl Variables {
 
     /// Declares a variable of the present block. Returns its place in the frame.
     pub(crate) fn declare(&mut self, variable: &VariableSyntax, contents: Contents) -> Slots {
-        let first = self.types.len();
-        let holder = match contents {
+        let declaration: *const VariableSyntax = variable;
+        let (first, width, holder) = match contents {
             Contents::Value(ty) => {
-                self.types.push(ty);
-                Holder::Value(first)
+                let first = self.slots_for(declaration, vec![(String::new(), ty)]);
+                (first, 1, Holder::Value(first))
             }
             Contents::Row(fields) => {
-                self.types.extend(fields.iter().map(|(_, ty)| *ty));
-                Holder::Row(fields.into_iter().map(|(name, _)| name).zip(first..).collect())
+                let names: Vec<_> = fields.iter().map(|(name, _)| name.clone()).collect();
+                let (first, width) = (self.slots_for(declaration, fields), names.len());
+                (first, width, Holder::Row(names.into_iter().zip(first..).collect()))
             }
-            Contents::Record => Holder::Record(Vec::new()),
+            Contents::Record => (self.types.len(), 0, Holder::Record(None)),
         };
         let (name, constant, not_null) = (Some(variable.name.clone()), variable.constant, variable.not_null);
-        self.known.push(Known { name, holder, constant, not_null });
+        self.known.push(Known { name, holder, constant, not_null, declaration });
         let not_null = variable.not_null.then(|| Arc::from(variable.name.as_str()));
-        Slots { first, width: self.types.len() - first, not_null }
+        Slots { first, width, not_null }
+    }
+
+    /// Returns the slots of the fields that the record of a declaration has got.
+    pub(super) fn record_slots(&self, variable: &VariableSyntax) -> Option<(usize, usize)> {
+        let had = self.slots.get(&std::ptr::from_ref(variable))?;
+        had.last().map(|(fields, first)| (*first, fields.len()))
     }
 
     /// Returns the type of the value of a variable or field.
-    pub(super) fn type_of(&self, target: &TargetSyntax) -> Result<Type, SqlError> {
+    pub(crate) fn type_of(&self, target: &TargetSyntax) -> Result<Type, SqlError> {
         Ok(self.types[self.target_slot(target)?.0])
     }
 
     /// Returns the assignment of a value of type `from`.
-    pub(super) fn target(&self, target: &TargetSyntax, from: Type) -> Result<Target, SqlError> {
+    pub(crate) fn target(&self, target: &TargetSyntax, from: Type) -> Result<Target, SqlError> {
         let (slot, known) = self.target_slot(target)?;
         let to = self.types[slot];
         let name = known.name.as_deref().unwrap_or_default();
@@ -220,10 +243,18 @@ impl Variables {
     }
 
     /// Returns the assignment of a value of type `from` to the variable in this slot.
-    pub(super) fn target_at(&self, slot: usize, from: Type) -> Result<Target, SqlError> {
-        let is_it = |known: &&Known| matches!(known.holder, Holder::Value(at) if at == slot);
-        let name = self.known.iter().find(is_it).and_then(|known| known.name.clone());
-        self.target(&TargetSyntax { name: name.unwrap_or_default(), field: None }, from)
+    pub(crate) fn target_at(&self, slot: usize, from: Type) -> Result<Target, SqlError> {
+        let named = self.known.iter().rev().find_map(|known| {
+            let field = match &known.holder {
+                Holder::Value(at) => (*at == slot).then_some(None)?,
+                Holder::Row(fields) | Holder::Record(Some(fields)) => {
+                    Some(fields.iter().find(|(_, at)| *at == slot)?.0.clone())
+                }
+                Holder::Record(None) => return None,
+            };
+            Some(TargetSyntax { name: known.name.clone()?, field })
+        });
+        self.target(&named.ok_or_else(|| unknown_variable(""))?, from)
     }
 
     fn target_slot(&self, target: &TargetSyntax) -> Result<(usize, &Known), SqlError> {
@@ -235,9 +266,10 @@ impl Variables {
         let Some(known) = known else { return Err(unknown_variable(&target.name)) };
         let slot = match (&known.holder, &target.field) {
             (Holder::Value(slot), _) => *slot,
-            (Holder::Row(fields) | Holder::Record(fields), Some(name)) => {
+            (Holder::Row(fields) | Holder::Record(Some(fields)), Some(name)) => {
                 field(fields, name).ok_or_else(|| no_field(&target.name, name))?
             }
+            (Holder::Record(None), Some(_)) => return Err(not_assigned(&target.name)),
             (Holder::Row(_) | Holder::Record(_), None) => {
                 return Err(unsupported("an assignment of a value to a whole row"));
             }
@@ -246,17 +278,14 @@ impl Variables {
     }
 
     /// Returns the assignments of a row's columns to the variables after INTO. A record gets the columns as its fields.
-    pub(super) fn targets(&mut self, into: &[TargetSyntax], columns: &[OutputColumn]) -> Result<Vec<Target>, SqlError> {
+    pub(crate) fn targets(&mut self, into: &[TargetSyntax], columns: &[OutputColumn]) -> Result<Vec<Target>, SqlError> {
         if let [TargetSyntax { name, field: None }] = into
             && let Some(at) = self.known.iter().rposition(|known| known.name.as_ref() == Some(name))
         {
-            if let Holder::Record(fields) = &self.known[at].holder {
-                let types = fields.iter().map(|(name, slot)| (name.as_str(), self.types[*slot]));
-                if !types.eq(columns.iter().map(|column| (column.name.as_str(), column.ty))) {
-                    self.shape(at, columns)?;
-                }
+            if let Holder::Record(_) = &self.known[at].holder {
+                self.shape(at, columns)?;
             }
-            if let Holder::Row(fields) | Holder::Record(fields) = &self.known[at].holder {
+            if let Holder::Row(fields) | Holder::Record(Some(fields)) = &self.known[at].holder {
                 check_count(fields.len(), columns.len())?;
                 return fields
                     .iter()
@@ -275,21 +304,32 @@ impl Variables {
 
     /// Gives a record the fields of a row.
     fn shape(&mut self, at: usize, columns: &[OutputColumn]) -> Result<(), SqlError> {
-        let first = self.types.len();
-        if let Holder::Record(fields) = &mut self.known[at].holder {
-            if !self.is_dynamic && !fields.is_empty() {
+        let Holder::Record(fields) = &self.known[at].holder else { return Ok(()) };
+        if let Some(fields) = fields {
+            let known = fields.iter().map(|(name, slot)| (name.as_str(), self.types[*slot]));
+            if known.eq(columns.iter().map(|column| (column.name.as_str(), column.ty))) {
+                return Ok(());
+            }
+            if !self.is_dynamic {
                 return Err(unsupported("a record with rows of different queries in a procedure"));
             }
-            *fields = columns.iter().map(|column| column.name.clone()).zip(first..).collect();
         }
-        self.types.extend(columns.iter().map(|column| column.ty));
-        self.shapes += 1;
+        let named = columns.iter().map(|column| (column.name.clone(), column.ty)).collect();
+        let first = self.slots_for(self.known[at].declaration, named);
+        let fields = columns.iter().map(|column| column.name.clone()).zip(first..).collect();
+        self.known[at].holder = Holder::Record(Some(fields));
         Ok(())
     }
 }
 
 fn field(fields: &[(String, usize)], name: &str) -> Option<usize> {
     fields.iter().find(|(field, _)| field == name).map(|(_, slot)| *slot)
+}
+
+fn not_assigned(record: &str) -> SqlError {
+    let message = format!("record \"{record}\" is not assigned yet");
+    SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .detail("The tuple structure of a not-yet-assigned record is indeterminate.")
 }
 
 fn no_field(record: &str, name: &str) -> SqlError {

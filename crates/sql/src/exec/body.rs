@@ -13,7 +13,7 @@ use crate::parse::body::{
 };
 use crate::plan::{Slots, Target};
 use crate::types::{Styles, encode_text};
-use crate::{SqlError, SqlState, depth, state};
+use crate::{OutputColumn, SqlError, SqlState, depth, state};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
 
@@ -47,16 +47,16 @@ pub(crate) trait Machine {
     fn run(&mut self, statement: &Executed<Self>) -> Result<u64, Fail>;
     /// Runs a query and returns its rows.
     fn rows(&mut self, query: &Executed<Self>) -> Result<Rows, Fail>;
+    /// Assigns a row of a query to variables, which become NULL without a row.
+    fn take(&mut self, query: &Executed<Self>, rows: &[OutputColumn], row: Option<RowValues>) -> Result<(), Fail>;
     /// Returns the values of the variables.
     fn frame(&mut self) -> Frame<'_>;
     /// Sets a place to which the transaction can be rolled back.
     fn mark(&mut self) -> Result<Self::Mark, Fail>;
-    /// Forgets a place.
-    fn release(&mut self, mark: Self::Mark);
-    /// Undoes what the transaction has done since a place was set, and forgets the place.
-    fn roll_back(&mut self, mark: Self::Mark) -> Result<(), Fail>;
+    /// Forgets a place. If `undoes` is set, undoes before what the transaction has done since the place was set.
+    fn release(&mut self, mark: Self::Mark, undoes: bool);
     /// Sends the client a notice.
-    fn notice(&mut self, notice: Notice);
+    fn notice(&mut self, notice: Notice) -> Result<(), Fail>;
     /// Adds to an error where in the body it has arisen: the line, and the kind of the statement.
     fn locate(&self, fail: Fail, line: usize, what: &str) -> Fail;
 }
@@ -76,10 +76,14 @@ pub(crate) struct Frame<'f> {
     pub(crate) styles: Styles,
 }
 
-/// The rows of a loop's query, and the variables that they are assigned to.
+/// The values of a row.
+pub(crate) type RowValues = Vec<Value<'static>>;
+
+/// The rows of a loop's query.
 pub(crate) struct Rows {
-    pub(crate) rows: Vec<Vec<Value<'static>>>,
-    pub(crate) into: Vec<Target>,
+    pub(crate) rows: Vec<RowValues>,
+    /// The columns of the query, if they are known only now.
+    pub(crate) columns: Vec<OutputColumn>,
 }
 
 /// Where a body goes on after a statement.
@@ -182,25 +186,25 @@ impl<M: Machine> Runner<'_, M> {
         let mark = self.machine.mark()?;
         match self.steps(&block.steps) {
             Ok(flow) => {
-                self.machine.release(mark);
+                self.machine.release(mark, false);
                 Ok(flow)
             }
             Err(Fail::Sql(error)) => {
                 let takes = |handler: &&Handler<_>| handler.conditions.iter().any(|known| known.matches(error.state));
                 match block.handlers.iter().find(takes) {
                     Some(handler) => {
-                        self.machine.roll_back(mark)?;
+                        self.machine.release(mark, true);
                         self.handle(handler, error)
                     }
                     None => {
-                        self.machine.release(mark);
+                        self.machine.release(mark, false);
                         Err(Fail::Sql(error))
                     }
                 }
             }
             // The engine has given the whole transaction up.
             Err(abort @ Fail::Abort(_)) => {
-                self.machine.release(mark);
+                self.machine.release(mark, false);
                 Err(abort)
             }
         }
@@ -332,9 +336,9 @@ impl<M: Machine> Runner<'_, M> {
                 let rows = self.machine.rows(query).map_err(|fail| self.machine.locate(fail, line, what))?;
                 let any = !rows.rows.is_empty();
                 if !any {
-                    fill(&mut self.machine.frame(), &rows.into, None)?;
+                    self.machine.take(query, &rows.columns, None)?;
                 }
-                let flow = self.rows(looped, rows, line);
+                let flow = self.rows(looped, query, rows, line);
                 self.found(any);
                 flow
             }
@@ -404,9 +408,16 @@ impl<M: Machine> Runner<'_, M> {
     }
 
     /// Runs the rounds of a loop over rows.
-    fn rows<'b>(&mut self, looped: &'b Loop<M::Form>, rows: Rows, line: usize) -> Result<Flow<'b>, Fail> {
+    fn rows<'b>(
+        &mut self,
+        looped: &'b Loop<M::Form>,
+        query: &Executed<M>,
+        rows: Rows,
+        line: usize,
+    ) -> Result<Flow<'b>, Fail> {
         for row in rows.rows {
-            fill(&mut self.machine.frame(), &rows.into, Some(row))
+            self.machine
+                .take(query, &rows.columns, Some(row))
                 .map_err(|fail| self.machine.locate(fail, line, "FOR over SELECT rows"))?;
             if let Some(flow) = self.round(looped)? {
                 return Ok(flow);
@@ -489,10 +500,9 @@ impl<M: Machine> Runner<'_, M> {
         error.state = code;
         error.message = message.or(name).unwrap_or_else(|| code.as_str().to_owned());
         match notice {
-            None => return Err(error.into()),
+            None => Err(error.into()),
             Some(severity) => self.machine.notice(Notice { severity, error }),
         }
-        Ok(())
     }
 
     /// Puts values between the parts of a message.

@@ -1,13 +1,15 @@
 //! CALL: runs the body of a procedure over a frame of values.
 
-use super::body::{Frame, Machine, Rows, Wanted, check_not_null, check_strict, fill, run_body, too_many_rows};
+use super::body::{
+    Frame, Machine, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, too_many_rows,
+};
 use super::{Exec, Fail, owned, width};
 use crate::client::Notice;
 use crate::context::SessionContext;
 use crate::expr::{Env, Input};
 use crate::plan::deferred::DeferredMark;
 use crate::plan::{Call, Plan, Planned, PlannedStatement, PlannedValue, Slots, Target, read_only_violation};
-use crate::{SqlError, depth};
+use crate::{OutputColumn, SqlError, depth};
 use hotrow_storage::{Type, Value};
 use hotrow_txn::Savepoint;
 use std::ops::ControlFlow;
@@ -143,7 +145,11 @@ impl Machine for Running<'_, '_> {
             rows.push(owned(row, width(row)));
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(Rows { rows, into: query.into.clone() })
+        Ok(Rows { rows, columns: Vec::new() })
+    }
+
+    fn take(&mut self, query: &PlannedStatement, _: &[OutputColumn], row: Option<RowValues>) -> Result<(), Fail> {
+        fill(&mut self.frame(), &query.into, row)
     }
 
     fn frame(&mut self) -> Frame<'_> {
@@ -155,18 +161,21 @@ impl Machine for Running<'_, '_> {
         Ok((self.exec.txn.savepoint(), self.exec.deferred.mark()))
     }
 
-    fn release(&mut self, _: Self::Mark) {}
-
-    fn roll_back(&mut self, (savepoint, deferred): Self::Mark) -> Result<(), Fail> {
-        self.exec.txn.rollback_to(savepoint);
-        self.exec.deferred.rollback_to(&deferred);
-        Ok(())
+    fn release(&mut self, (savepoint, deferred): Self::Mark, undoes: bool) {
+        if undoes {
+            self.exec.txn.rollback_to(savepoint);
+            self.exec.deferred.rollback_to(&deferred);
+        }
     }
 
-    fn notice(&mut self, notice: Notice) {
-        if let Some(context) = self.exec.env.context.filter(|context| !SessionContext::is_rehearsing(context)) {
+    fn notice(&mut self, notice: Notice) -> Result<(), Fail> {
+        let context = self.exec.env.context.filter(|context| !SessionContext::is_rehearsing(context));
+        if let Some(context) = context.filter(|context| context.settings.borrow().tells(notice.severity)) {
+            // The notices are kept until the statement has run.
+            self.exec.env.memory.check()?;
             context.notices.borrow_mut().push(notice);
         }
+        Ok(())
     }
 
     /// Adds the procedure's name and the line to an error. A position in the text is left out: it would be one in the

@@ -240,8 +240,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes tokens up to the first for which `ends` is true, or up to the parenthesis that closes the surrounding
-    /// ones, and returns their text. Tokens in parentheses and within CASE … END do not end it. There must be at least
-    /// one token.
+    /// ones, and returns their text. Tokens in parentheses, in brackets and within CASE … END do not end it. There must
+    /// be at least one token.
     pub(super) fn text_until(&mut self, ends: impl Fn(&Token, &str) -> bool) -> Result<String, SqlError> {
         let start = self.offset();
         let (mut depth, mut end) = (0_usize, start);
@@ -249,9 +249,9 @@ impl<'a> Cursor<'a> {
             if depth == 0 && (token.is_symbol(b')') || ends(token, self.sql)) {
                 break;
             }
-            if token.is_symbol(b'(') || token.is(self.sql, "case") {
+            if token.is_symbol(b'(') || token.is_symbol(b'[') || token.is(self.sql, "case") {
                 depth += 1;
-            } else if token.is_symbol(b')') || token.is(self.sql, "end") {
+            } else if token.is_symbol(b')') || token.is_symbol(b']') || token.is(self.sql, "end") {
                 depth = depth.saturating_sub(1);
             }
             end = token.end;

@@ -78,8 +78,8 @@ pub(super) fn length(sql: &str, tokens: &[Token]) -> usize {
         match token.kind {
             TokenKind::Symbol(b';') if depth == 0 => return at,
             TokenKind::Word if depth == 0 => depth = usize::from(is(at, &["begin"]) && is(at + 1, &["atomic"])),
-            TokenKind::Word if is(at, &["case"]) && !is(at - 1, &["end"]) => depth += 1,
-            TokenKind::Word if is(at, &["if"]) && begins_statement(sql, &tokens[..at]) => depth += 1,
+            TokenKind::Word if is(at, &["case", "loop"]) && !is(at - 1, &["end"]) => depth += 1,
+            TokenKind::Word if is(at, &["if", "begin"]) && begins_statement(sql, &tokens[..at]) => depth += 1,
             TokenKind::Word if is(at, &["end"]) => depth -= 1,
             _ => {}
         }
@@ -88,9 +88,9 @@ pub(super) fn length(sql: &str, tokens: &[Token]) -> usize {
 }
 
 fn begins_statement(sql: &str, before: &[Token]) -> bool {
-    before
-        .last()
-        .is_some_and(|token| token.is_symbol(b';') || ["atomic", "then", "else"].iter().any(|word| token.is(sql, word)))
+    before.last().is_some_and(|token| {
+        token.is_symbol(b';') || ["atomic", "begin", "else", "loop", "then"].iter().any(|word| token.is(sql, word))
+    })
 }
 
 /// Reads `CREATE [OR REPLACE] PROCEDURE`.

@@ -4,22 +4,23 @@
 use super::Session;
 use super::output::{Output, Tag};
 use super::transaction::is_transaction_control;
-use crate::bind::body::{body_statement, contents, row_targets, target_type, value_statement, value_target};
-use crate::bind::variables::{BlockStart, Variables};
+use crate::bind::body::{Outputs, body_statement, call_targets, contents, value_statement};
+use crate::bind::variables::{BlockStart, Contents, Variables};
 use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
 use crate::database::plan;
 use crate::error::unsupported;
 use crate::exec::Fail;
 use crate::exec::body::{
-    Frame, Machine, Rows, Wanted, check_not_null, check_strict, fill, run_body, store, too_many_rows,
+    Frame, Machine, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, store, too_many_rows,
 };
 use crate::expr::Input;
 use crate::memory::MemoryLimit;
+use crate::parse;
 use crate::parse::body::{
-    BodySyntax, Executed, Expression, Fragment, StatementSyntax, TargetSyntax, VariableSyntax, Written,
+    BodySyntax, Executed, Expression, Fragment, StatementSyntax, TargetSyntax, VariableSyntax, VariableType, Written,
 };
 use crate::parse::lex::tokenize;
-use crate::parse::{self, Parsed};
+use crate::parse::utility::Utility;
 use crate::plan::{Node, Plan, Slots, Statement, Target, read_only_violation};
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
@@ -43,17 +44,21 @@ struct Anonymous<'s, 'o, 'c> {
 
 /// The plan of a statement, kept for the next time.
 struct Kept {
-    statement: Arc<Statement>,
-    into: Vec<Target>,
-    /// The state of the variables for which the statement was planned.
-    stamp: (usize, u64),
+    planned: Planned,
+    /// The slots of the variables for which the statement was planned.
+    stamp: Vec<usize>,
 }
+
+/// A statement with its plan. For CALL, also the slots of the variables that are given for the arguments that come out.
+type Planned = (Arc<Statement>, Option<Outputs>);
 
 /// The result of a statement of the body.
 struct Outcome {
     tag: Tag,
     /// The first rows, as many as were wanted.
-    rows: Vec<Vec<Value<'static>>>,
+    rows: Vec<RowValues>,
+    columns: Vec<OutputColumn>,
+    outputs: Option<Outputs>,
 }
 
 impl Session {
@@ -71,45 +76,42 @@ impl Session {
 }
 
 impl Anonymous<'_, '_, '_> {
-    /// Returns the plan of a part of the body, which `make` makes if there is none for the present catalog. The tables
-    /// of the plan are locked.
+    /// Returns the plan of a part of the body, which `make` makes if there is none for the present catalog and the
+    /// present variables. The tables of the plan are locked.
     fn planned(
         &mut self,
         part: &Fragment,
-        make: impl FnMut(&Session, &mut Variables) -> Result<(Statement, Vec<Target>), SqlError>,
-    ) -> Result<(Arc<Statement>, Vec<Target>), Fail> {
+        make: impl FnMut(&Session, &Variables) -> Result<(Statement, Option<Outputs>), SqlError>,
+    ) -> Result<Planned, Fail> {
         let address: *const Fragment = part;
         let stamp = self.variables.stamp();
         let known = self.plans.remove(&address).filter(|kept| kept.stamp == stamp);
-        let (statement, into) = self.settled(known.map(|kept| (kept.statement, kept.into)), make)?;
-        let stamp = self.variables.stamp();
-        self.plans.insert(address, Kept { statement: statement.clone(), into: into.clone(), stamp });
-        Ok((statement, into))
+        let planned = self.settled(known.map(|kept| kept.planned), make)?;
+        self.plans.insert(address, Kept { planned: planned.clone(), stamp });
+        Ok(planned)
     }
 
     /// Locks the tables of a plan, the `known` one or one that `make` makes, until one is true while they are locked.
     fn settled(
         &mut self,
-        known: Option<(Arc<Statement>, Vec<Target>)>,
-        mut make: impl FnMut(&Session, &mut Variables) -> Result<(Statement, Vec<Target>), SqlError>,
-    ) -> Result<(Arc<Statement>, Vec<Target>), Fail> {
+        known: Option<Planned>,
+        mut make: impl FnMut(&Session, &Variables) -> Result<(Statement, Option<Outputs>), SqlError>,
+    ) -> Result<Planned, Fail> {
         self.session.follow_path();
         let mut next = known;
         loop {
-            let (statement, into) = match next.take() {
+            let planned = match next.take() {
                 Some(known) => known,
                 None => {
-                    let (statement, into) = make(self.session, &mut self.variables)?;
-                    (Arc::new(statement), into)
+                    let (statement, outputs) = make(self.session, &self.variables)?;
+                    (Arc::new(statement), outputs)
                 }
             };
-            // A record may have got fields.
-            self.values.resize(self.variables.types().len(), Value::Null);
-            for lock in statement.used.locks() {
+            for lock in planned.0.used.locks() {
                 self.session.lock_table(lock, Mode::Shared)?;
             }
-            if self.session.is_fresh(&statement) {
-                return Ok((statement, into));
+            if self.session.is_fresh(&planned.0) {
+                return Ok(planned);
             }
         }
     }
@@ -117,7 +119,7 @@ impl Anonymous<'_, '_, '_> {
     /// Executes a statement over the variables, or over `parameters`. At most `wanted` of its rows are kept.
     fn execute(
         &mut self,
-        statement: &Statement,
+        (statement, outputs): &Planned,
         parameters: Option<&[Value<'static>]>,
         wanted: usize,
     ) -> Result<Outcome, Fail> {
@@ -126,33 +128,28 @@ impl Anonymous<'_, '_, '_> {
         {
             return Err(error.into());
         }
-        if is_transaction_control(&statement.plan) {
-            return Err(SqlError::new(state::INVALID_TRANSACTION_TERMINATION, "invalid transaction termination")
-                .hint("DO runs in one transaction. Use a block with EXCEPTION to undo a part of it.")
-                .into());
-        }
+        self.session.check_in_body(&statement.plan)?;
         self.session.check_log(&statement.plan)?;
         let memory = self.session.database.memory_limit();
         let mut captured = Captured { client: &mut *self.output.client, rows: Vec::new(), wanted, memory };
         let parameters = parameters.unwrap_or(&self.values);
         let tag = self.session.execute_any(statement, parameters, &mut Output::extended(&mut captured))?;
-        Ok(Outcome { tag, rows: captured.rows })
+        let columns = statement.columns().unwrap_or_default().to_vec();
+        Ok(Outcome { tag, rows: captured.rows, columns, outputs: outputs.clone() })
     }
 
     /// Plans and executes a statement. At most `wanted` of its rows are kept.
-    fn run_statement(&mut self, written: &StatementSyntax, wanted: usize) -> Result<(Outcome, Vec<Target>), Fail> {
+    fn run_statement(&mut self, written: &StatementSyntax, wanted: usize) -> Result<Outcome, Fail> {
         match &written.what {
             Executed::Sql { statement, text, .. } => {
-                let planned = self.planned(text, |session, variables| {
-                    body_statement(session.view(), variables, statement, text, &written.into)
-                });
-                let run = planned.and_then(|(statement, into)| Ok((self.execute(&statement, None, wanted)?, into)));
+                let planned =
+                    self.planned(text, |session, variables| body_statement(session.view(), variables, statement, text));
+                let run = planned.and_then(|planned| self.execute(&planned, None, wanted));
                 run.map_err(|fail| within_statement(fail, &text.text))
             }
             Executed::Other(text) => {
-                let planned =
-                    self.planned(text, |session, _| Ok((session.plan_in_body(&text.text, Vec::new())?, Vec::new())));
-                let run = planned.and_then(|(statement, _)| Ok((self.execute(&statement, None, wanted)?, Vec::new())));
+                let planned = self.planned(text, |session, _| Ok((session.plan_in_body(&text.text, &[])?, None)));
+                let run = planned.and_then(|planned| self.execute(&planned, Some(&[]), wanted));
                 run.map_err(|fail| within_statement(fail, &text.text))
             }
             Executed::Dynamic { text, using } => {
@@ -164,48 +161,56 @@ impl Anonymous<'_, '_, '_> {
                         return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message).into());
                     }
                     _ => {
-                        return Err(
-                            SqlError::new(state::DATATYPE_MISMATCH, "the argument of EXECUTE is no text").into()
-                        );
+                        let message = "the argument of EXECUTE is no text";
+                        return Err(SqlError::new(state::DATATYPE_MISMATCH, message).into());
                     }
                 };
-                let run = self.run_text(&computed, using, &written.into, wanted);
+                let run = self.run_text(&computed, using, wanted);
                 run.map_err(|fail| within_statement(fail, &computed))
             }
         }
     }
 
     /// Runs the statement of a computed text.
-    fn run_text(
-        &mut self,
-        text: &str,
-        using: &[Expression],
-        into: &[TargetSyntax],
-        wanted: usize,
-    ) -> Result<(Outcome, Vec<Target>), Fail> {
+    fn run_text(&mut self, text: &str, using: &[Expression], wanted: usize) -> Result<Outcome, Fail> {
         let (mut parameters, mut types) = (Vec::with_capacity(using.len()), Vec::with_capacity(using.len()));
         for value in using {
             let (value, ty) = self.evaluate(value, Wanted::Any)?;
             parameters.push(value);
             types.push(Some(ty));
         }
-        let (statement, _) =
-            self.settled(None, |session, _| Ok((session.plan_in_body(text, types.clone())?, Vec::new())))?;
-        if statement.params.len() > parameters.len() {
-            let message = format!("there is no parameter ${}", parameters.len() + 1);
-            return Err(SqlError::new(state::UNDEFINED_PARAMETER, message).into());
+        let planned = self.settled(None, |session, _| Ok((session.plan_in_body(text, &types)?, None)))?;
+        self.execute(&planned, Some(&parameters), wanted)
+    }
+
+    /// Assigns a row to the variables after INTO.
+    fn assign_row(
+        &mut self,
+        into: &[TargetSyntax],
+        columns: &[OutputColumn],
+        row: Option<RowValues>,
+    ) -> Result<(), Fail> {
+        if into.is_empty() {
+            return Ok(());
         }
-        let outcome = self.execute(&statement, Some(&parameters), wanted)?;
-        let columns = statement.columns().unwrap_or_default();
-        let into = if into.is_empty() { Vec::new() } else { row_targets(&mut self.variables, into, columns)? };
-        self.values.resize(self.variables.types().len(), Value::Null);
-        Ok((outcome, into))
+        let targets = self.variables.targets(into, columns)?;
+        // A record may have got fields.
+        self.grow();
+        fill(&mut self.frame(), &targets, row)
+    }
+
+    /// Makes room for the values of new slots.
+    fn grow(&mut self) {
+        let slots = self.variables.types().len();
+        if self.values.len() < slots {
+            self.values.resize(slots, Value::Null);
+        }
     }
 }
 
 impl Session {
     /// Plans the one statement of a text that is part of a body. Its names mean no variables.
-    fn plan_in_body(&self, text: &str, types: Vec<Option<Type>>) -> Result<Statement, SqlError> {
+    fn plan_in_body(&self, text: &str, types: &[Option<Type>]) -> Result<Statement, SqlError> {
         let mut tokens = Vec::new();
         tokenize(text, &mut tokens)?;
         let range = match &parse::split(text, &tokens)[..] {
@@ -214,10 +219,37 @@ impl Session {
             _ => return Err(unsupported("EXECUTE of several statements")),
         };
         let parsed = parse::parse(text, &tokens[range.clone()])?;
-        if let Parsed::Utility(parse::utility::Utility::Do(_)) = &parsed {
-            return Err(unsupported("DO within DO"));
+        let statement = plan(parsed, &text.into(), &tokens, range, self.view(), types.to_vec())?;
+        if statement.params.len() > types.len() {
+            let message = format!("there is no parameter ${}", types.len() + 1);
+            return Err(SqlError::new(state::UNDEFINED_PARAMETER, message));
         }
-        plan(parsed, &text.into(), &tokens, range, self.view(), types)
+        Ok(statement)
+    }
+
+    /// Checks that a statement may run within DO, if that is where it runs: no statement that begins or ends
+    /// transactions, or that has effects which a rollback leaves.
+    pub(super) fn check_in_body(&self, plan: &Plan) -> Result<(), SqlError> {
+        if !self.transaction.in_body {
+            return Ok(());
+        }
+        if is_transaction_control(plan) {
+            return Err(SqlError::new(state::INVALID_TRANSACTION_TERMINATION, "invalid transaction termination")
+                .hint("DO runs in one transaction. Use a block with EXCEPTION to undo a part of it."));
+        }
+        let Plan::Utility(utility) = plan else { return Ok(()) };
+        let what = match **utility {
+            Utility::Do(_) => return Err(unsupported("DO within DO")),
+            Utility::Prepare { .. } => "PREPARE",
+            Utility::Deallocate(_) => "DEALLOCATE",
+            Utility::DiscardAll | Utility::DiscardSequences | Utility::Discard(_) => "DISCARD",
+            Utility::Maintenance { tag, .. } if tag != "ANALYZE" => tag,
+            Utility::Checkpoint => "CHECKPOINT",
+            Utility::Backup(_) => "BACKUP",
+            _ => return Ok(()),
+        };
+        let message = format!("{what} cannot be executed from a function");
+        Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message))
     }
 }
 
@@ -237,10 +269,16 @@ impl Machine for Anonymous<'_, '_, '_> {
 
     fn leave(&mut self, scope: BlockStart) {
         self.variables.leave(scope);
-        self.values.resize(self.variables.types().len(), Value::Null);
     }
 
     fn declare(&mut self, variable: &VariableSyntax, value: Option<&Expression>) -> Result<Slots, Fail> {
+        if let (VariableType::OfFirstValue, Some(value)) = (&variable.ty, value) {
+            let (value, ty) = self.evaluate(value, Wanted::Any)?;
+            let slots = self.variables.declare(variable, Contents::Value(ty));
+            self.grow();
+            self.values[slots.first] = value;
+            return Ok(slots);
+        }
         let contents = contents(self.session.view(), variable)?;
         let first = match value {
             Some(value) => self.evaluate(value, Wanted::Variable(&variable.name, contents.value_type()?))?.0,
@@ -250,8 +288,8 @@ impl Machine for Anonymous<'_, '_, '_> {
         if value.is_some() {
             check_not_null(&first, slots.not_null.as_deref())?;
         }
-        self.values.truncate(slots.first);
-        self.values.resize(self.variables.types().len(), Value::Null);
+        self.grow();
+        self.values[slots.first..slots.first + slots.width].fill(Value::Null);
         if slots.width > 0 {
             self.values[slots.first] = first;
         }
@@ -259,10 +297,18 @@ impl Machine for Anonymous<'_, '_, '_> {
     }
 
     fn evaluate(&mut self, value: &Expression, wanted: Wanted<'_>) -> Result<(Value<'static>, Type), Fail> {
+        if let Wanted::Type(wanted) | Wanted::Variable(_, wanted) = wanted {
+            // The type of a variable may be another one by now.
+            let address: *const Fragment = &raw const value.text;
+            let has_type = |kept: &Kept| value_type(&kept.planned.0) == wanted;
+            if self.plans.get(&address).is_some_and(|kept| !has_type(kept)) {
+                self.plans.remove(&address);
+            }
+        }
         let (statement, _) = self.planned(&value.text, |session, variables| {
-            Ok((value_statement(session.view(), variables, value, wanted)?, Vec::new()))
+            Ok((value_statement(session.view(), variables, value, wanted)?, None))
         })?;
-        let ty = statement.columns().and_then(|columns| columns.first()).map_or(Type::Text, |column| column.ty);
+        let ty = value_type(&statement);
         let Plan::Query(Node::Project(_, exprs)) = &statement.plan else { return Ok((Value::Null, ty)) };
         self.session.context.may_wait.set(statement.used.tables.is_empty());
         let value = self.session.exec(&self.values).with_subqueries(|env| match exprs.first() {
@@ -274,31 +320,30 @@ impl Machine for Anonymous<'_, '_, '_> {
     }
 
     fn assign(&mut self, target: &TargetSyntax, value: &Expression) -> Result<(), Fail> {
-        let ty = target_type(&self.variables, target)?;
+        let ty = self.variables.type_of(target)?;
         let name = target.field.as_ref().unwrap_or(&target.name);
-        let place = value_target(&self.variables, target, ty)?;
+        let place = self.variables.target(target, ty)?;
         let (value, _) = self.evaluate(value, Wanted::Variable(name, ty))?;
         store(&mut self.frame(), &place, value)
     }
 
     fn target(&mut self, target: &TargetSyntax, from: Type) -> Result<Target, Fail> {
-        Ok(value_target(&self.variables, target, from)?)
+        Ok(self.variables.target(target, from)?)
     }
 
     fn run(&mut self, statement: &StatementSyntax) -> Result<u64, Fail> {
-        let (outcome, into) = self.run_statement(statement, 1)?;
+        let Outcome { tag, rows: kept, columns, outputs } = self.run_statement(statement, 1)?;
+        let first = kept.into_iter().next();
+        if let Some(slots) = outputs {
+            let targets = call_targets(&self.variables, &slots, &columns, &statement.into)?;
+            fill(&mut self.frame(), &targets, first)?;
+            return Ok(0);
+        }
+        let Tag::Rows(word, rows) = tag else { return Ok(0) };
         let is_dynamic = matches!(statement.what, Executed::Dynamic { .. });
         let needs_into = matches!(statement.what, Executed::Sql { performs: false, .. });
-        let (word, rows) = match outcome.tag {
-            Tag::Rows(word, rows) => (word, rows),
-            // The arguments that come out of a call.
-            Tag::Word(_) | Tag::Sent => {
-                fill(&mut self.frame(), &into, outcome.rows.into_iter().next())?;
-                return Ok(0);
-            }
-        };
         let queries = word == "SELECT";
-        if statement.into.is_empty() && needs_into && (queries || !outcome.rows.is_empty()) {
+        if statement.into.is_empty() && needs_into && (queries || first.is_some()) {
             let error = SqlError::new(state::SYNTAX_ERROR, "query has no destination for result data");
             let hint = "If you want to discard the results of a SELECT, use PERFORM instead.";
             return Err(if queries { error.hint(hint) } else { error }.into());
@@ -308,17 +353,21 @@ impl Machine for Anonymous<'_, '_, '_> {
         } else if !queries && !statement.into.is_empty() && rows > 1 {
             return Err(too_many_rows().into());
         }
-        let mut frame = self.frame();
         if !is_dynamic {
+            let frame = self.frame();
             frame.values[frame.found] = Value::Bool(rows > 0);
         }
-        fill(&mut frame, &into, outcome.rows.into_iter().next())?;
+        self.assign_row(&statement.into, &columns, first)?;
         Ok(rows)
     }
 
     fn rows(&mut self, query: &StatementSyntax) -> Result<Rows, Fail> {
-        let (outcome, into) = self.run_statement(query, usize::MAX)?;
-        Ok(Rows { rows: outcome.rows, into })
+        let Outcome { rows, columns, .. } = self.run_statement(query, usize::MAX)?;
+        Ok(Rows { rows, columns })
+    }
+
+    fn take(&mut self, query: &StatementSyntax, columns: &[OutputColumn], row: Option<RowValues>) -> Result<(), Fail> {
+        self.assign_row(&query.into, columns, row)
     }
 
     fn frame(&mut self) -> Frame<'_> {
@@ -330,22 +379,22 @@ impl Machine for Anonymous<'_, '_, '_> {
         Ok(self.session.set_mark())
     }
 
-    fn release(&mut self, mark: usize) {
-        self.session.release_mark(mark);
-    }
-
-    fn roll_back(&mut self, mark: usize) -> Result<(), Fail> {
-        for (name, value) in self.session.rollback_to_mark(mark) {
-            self.output.client.parameter(name, &value);
+    fn release(&mut self, mark: usize, undoes: bool) {
+        if undoes {
+            for (name, value) in self.session.rollback_to_mark(mark) {
+                self.output.client.parameter(name, &value);
+            }
         }
         self.session.release_mark(mark);
-        Ok(())
     }
 
-    fn notice(&mut self, notice: Notice) {
+    fn notice(&mut self, notice: Notice) -> Result<(), Fail> {
         if self.session.context.settings.borrow().tells(notice.severity) {
+            // The notice may be kept until the statement has run.
+            self.session.database.memory_limit().check()?;
             self.output.client.notice(notice);
         }
+        Ok(())
     }
 
     fn locate(&self, fail: Fail, line: usize, what: &str) -> Fail {
@@ -354,6 +403,11 @@ impl Machine for Anonymous<'_, '_, '_> {
             abort @ Fail::Abort(_) => abort,
         }
     }
+}
+
+/// Returns the type of the value of an expression's statement.
+fn value_type(statement: &Statement) -> Type {
+    statement.columns().and_then(|columns| columns.first()).map_or(Type::Text, |column| column.ty)
 }
 
 /// Adds the text of a statement of the body to its error.

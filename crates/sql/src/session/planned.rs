@@ -177,7 +177,7 @@ impl Session {
                     self.context.transaction.read_only.get() && read_only_violation(&statement.plan).is_some();
                 !is_refused && !statement.used.acts && accesses::has_few_rows(&statement.plan)
             }
-            Wanted::All => is_plannable(&statement.plan),
+            Wanted::All => is_plannable(&statement.plan) && may_be_rehearsed(&statement.plan),
         }
     }
 
@@ -283,14 +283,22 @@ impl Session {
     }
 }
 
+/// Whether a statement can be rehearsed. A rehearsal changes nothing, so that a loop which waits for a change would
+/// never end there.
+fn may_be_rehearsed(plan: &Plan) -> bool {
+    !matches!(plan, Plan::Call(call) if call.body.is_open)
+}
+
 /// Whether a statement reads and writes rows and does nothing else.
 pub(super) fn is_plannable(plan: &Plan) -> bool {
     match plan {
-        Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Declare(_) | Plan::CreateAs(_) => {
-            true
-        }
-        // A rehearsal changes nothing, so a loop that waits for a change would never end there.
-        Plan::Call(call) => !call.body.is_open,
+        Plan::Query(_)
+        | Plan::Insert(_)
+        | Plan::Update(_)
+        | Plan::Delete(_)
+        | Plan::Call(_)
+        | Plan::Declare(_)
+        | Plan::CreateAs(_) => true,
         // EXECUTE and the like run another statement.
         Plan::Utility(utility) => matches!(**utility, Utility::Execute { .. }),
         Plan::Analyze(_) => true,

@@ -52,11 +52,6 @@ impl<'s> Bound<'s> {
     }
 }
 
-/// Whether a statement is DO. Its notices are held back until it has run, since it may be tried again.
-fn is_body(plan: &Plan) -> bool {
-    matches!(plan, Plan::Utility(utility) if matches!(**utility, Utility::Do(_)))
-}
-
 impl Session {
     /// Calls `run`, which is cancelled when `statement_timeout` is over.
     pub(super) fn within_limit(&mut self, run: impl FnOnce(&mut Self) -> Result<(), SqlError>) -> Result<(), SqlError> {
@@ -123,7 +118,7 @@ impl Session {
             held.clear();
             attempts.timed = self.timed_attempt();
             let waits = commits && self.awaits_commit(plan);
-            let attempted = if self.holds_back(plan) || waits || start.is_some() || is_body(plan) {
+            let attempted = if self.holds_back(plan) || waits || start.is_some() || self.holds_notices(plan) {
                 self.attempt(bound, &mut output.holding(&mut held))
             } else {
                 self.attempt(bound, output)
@@ -210,6 +205,12 @@ impl Session {
     /// Whether statements must check that there is memory for the reads that the transaction keeps.
     pub(super) fn asks_at_reads(&self) -> bool {
         self.database.memory_limit().bytes().is_some() && self.keeps_reads()
+    }
+
+    /// Whether a statement is a DO that may be tried again, so that its notices must be held back until it has run.
+    fn holds_notices(&self, plan: &Plan) -> bool {
+        self.transaction.phase == Phase::Implicit
+            && matches!(plan, Plan::Utility(utility) if matches!(**utility, Utility::Do(_)))
     }
 
     /// Runs a statement once, with a plan that is true now.

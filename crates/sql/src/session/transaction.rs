@@ -415,7 +415,7 @@ impl Session {
     /// Undoes what the transaction has done since the savepoint at a position. Returns the names and values of those
     /// reported settings that are different now.
     pub(super) fn rollback_to_mark(&mut self, at: usize) -> Vec<(&'static str, String)> {
-        let mark = &self.transaction.marks[at];
+        let Some(mark) = self.transaction.marks.get(at) else { return Vec::new() };
         self.context.transaction.read_only.set(mark.read_only);
         let reported = self.context.settings.borrow_mut().restore(&mark.settings);
         let changes = mark.changes.clone();
@@ -443,6 +443,8 @@ impl Session {
     pub(super) fn require_block(&self, what: &str) -> Result<(), SqlError> {
         match self.transaction.phase {
             Phase::Block | Phase::Failed => Ok(()),
+            // A body is a transaction of several statements.
+            Phase::Implicit if self.transaction.in_body => Ok(()),
             Phase::Idle | Phase::Implicit => {
                 let message = format!("{what} can only be used in transaction blocks");
                 Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message))

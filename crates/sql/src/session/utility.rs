@@ -62,7 +62,7 @@ impl Session {
                 Tag::Word("SET")
             }
             Utility::SetConstraints { names, deferred } => {
-                if self.transaction.phase == Phase::Implicit {
+                if self.transaction.phase == Phase::Implicit && !self.transaction.in_body {
                     let message = "SET CONSTRAINTS can only be used in transaction blocks";
                     self.warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
                 }
@@ -293,6 +293,7 @@ impl Session {
         {
             return Err(crate::error::unsupported("EXECUTE of EXECUTE").into());
         }
+        self.check_in_body(&statement.plan)?;
         self.attempt(Bound::prepared(statement, params), output)
     }
 

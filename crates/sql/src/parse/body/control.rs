@@ -3,8 +3,8 @@
 use super::condition::Condition;
 use super::read::{Reader, target};
 use super::{
-    ErrorPart, Executed, Expression, Fact, Fragment, Handler, Leave, Loop, Raise, RaiseOption, Rounds, StatementSyntax,
-    Step, StepKind, TargetSyntax, VariableSyntax, VariableType, Written,
+    Block, Declaration, ErrorPart, Executed, Expression, Fact, Fragment, Handler, Leave, Loop, Raise, RaiseOption,
+    Rounds, StatementSyntax, Step, StepKind, TargetSyntax, VariableSyntax, VariableType, Written,
 };
 use crate::error::unsupported;
 use crate::parse::lex::Token;
@@ -56,24 +56,24 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads CASE, whose first word was taken. The two forms of CASE become branches.
+    /// Reads CASE, whose first word was taken. CASE becomes IF. If it has an operand, that is the first value of a
+    /// variable in a block around the IF.
     fn cases(&mut self) -> Result<StepKind<Written>, SqlError> {
+        const OPERAND: &str = "case operand";
         let line = self.place().line;
-        self.within(None, false, Vec::new(), |reader| {
-            let searched = if reader.cursor.follows(0, "when") {
-                None
-            } else {
-                Some(reader.cursor.text_until(|token, sql| token.is(sql, "when") || token.is_symbol(b';'))?)
-            };
+        let operand = if self.cursor.follows(0, "when") {
+            None
+        } else {
+            Some(self.expression(|token, sql| token.is(sql, "when") || token.is_symbol(b';'))?)
+        };
+        let branches = self.within(None, false, Vec::new(), |reader| {
             let mut arms = Vec::new();
             while reader.cursor.take("when") {
                 let ends = |token: &Token, sql: &str| token.is(sql, "then") || token.is_symbol(b';');
-                let condition = match &searched {
-                    None => reader.expression(ends)?,
-                    Some(searched) => {
-                        let list = reader.cursor.text_until(ends)?;
-                        made(format!("({searched}) in ({list})"))?
-                    }
+                let condition = if operand.is_none() {
+                    reader.expression(ends)?
+                } else {
+                    made(format!("\"{OPERAND}\" in ({})", reader.cursor.text_until(ends)?))?
                 };
                 reader.cursor.expect("then")?;
                 arms.push((condition, reader.steps()?));
@@ -84,20 +84,17 @@ impl Reader<'_> {
             let otherwise = if reader.cursor.take("else") {
                 reader.steps()?
             } else {
-                let hint = made("'CASE statement is missing ELSE part.'".to_owned())?;
-                let missing = Raise {
-                    notice: None,
-                    condition: Some((Condition::Sqlstate(state::CASE_NOT_FOUND), "case_not_found".to_owned())),
-                    message: Some((vec!["case not found".to_owned()], Vec::new())),
-                    options: vec![(RaiseOption::Hint, hint)],
-                    again: false,
-                };
-                vec![Step { line, kind: StepKind::Raise(missing) }]
+                vec![Step { line, kind: StepKind::Raise(no_case()?) }]
             };
             reader.cursor.expect("end")?;
             reader.cursor.expect("case")?;
             Ok(StepKind::If(arms, otherwise))
-        })
+        })?;
+        let Some(operand) = operand else { return Ok(branches) };
+        let (name, ty) = (OPERAND.to_owned(), VariableType::OfFirstValue);
+        let variable = VariableSyntax { name, ty, constant: false, not_null: false };
+        let declarations = vec![Declaration { line, variable, value: Some(operand) }];
+        Ok(StepKind::Block(Block { declarations, steps: vec![Step { line, kind: branches }], ..Block::default() }))
     }
 
     fn is_in_loop(&self) -> bool {
@@ -239,7 +236,7 @@ impl Reader<'_> {
         }
         raise.notice = notice;
         let position = self.cursor.position();
-        if let Ok(format) = self.cursor.string() {
+        if let Some(format) = self.message_text() {
             let parts = parts(&format);
             let mut values = Vec::new();
             while self.cursor.take_symbol(b',') {
@@ -280,6 +277,14 @@ impl Reader<'_> {
             }
         }
         Ok(raise)
+    }
+
+    /// Takes the string of a message, if one is next.
+    fn message_text(&mut self) -> Option<String> {
+        match self.cursor.take_body() {
+            Some(range) => Some(self.text[range].to_owned()),
+            None => self.cursor.string().ok(),
+        }
     }
 
     /// Reads the handlers of a block, after EXCEPTION.
@@ -339,6 +344,17 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Makes the error of a CASE none of whose cases holds.
+fn no_case() -> Result<Raise<Written>, SqlError> {
+    Ok(Raise {
+        notice: None,
+        condition: Some((Condition::Sqlstate(state::CASE_NOT_FOUND), "case_not_found".to_owned())),
+        message: Some((vec!["case not found".to_owned()], Vec::new())),
+        options: vec![(RaiseOption::Hint, made("'CASE statement is missing ELSE part.'".to_owned())?)],
+        again: false,
+    })
 }
 
 /// Makes an expression from a text that is no part of the body.

@@ -321,6 +321,8 @@ pub enum VariableType {
     RowOf(Vec<String>),
     /// `record`: a row of any query.
     Record,
+    /// The type of the first value: of a variable that the body does not declare itself.
+    OfFirstValue,
 }
 
 /// A variable that a value is assigned to, or a field of one that has a row.

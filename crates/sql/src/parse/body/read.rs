@@ -54,7 +54,7 @@ fn check_length(tokens: &[Token]) -> Result<(), SqlError> {
 
 /// The reader of a body. Positions in its errors are positions in the body's own text.
 pub(super) struct Reader<'b> {
-    text: &'b str,
+    pub(super) text: &'b str,
     pub(super) cursor: Cursor<'b>,
     kind: BodyKind,
     /// The number of characters before the body in the client's text, if it is known.
@@ -352,7 +352,7 @@ impl<'b> Reader<'b> {
     /// Reads a statement by sqlparser, with blanks in place of its INTO.
     pub(super) fn statement(&mut self, ends: impl Fn(&Token, &str) -> bool) -> Result<StatementSyntax, SqlError> {
         let mut start = self.place();
-        let (inserts, performs) = (self.cursor.follows(0, "insert"), self.cursor.follows(0, "perform"));
+        let performs = self.cursor.follows(0, "perform");
         let mut text = self.cursor.text_until(ends)?;
         if performs {
             text.replace_range(.."perform".len(), "SELECT");
@@ -360,7 +360,7 @@ impl<'b> Reader<'b> {
         }
         let mut tokens = Vec::new();
         tokenize(&text, &mut tokens)?;
-        let taken = if performs { Ok((Vec::new(), false)) } else { self.take_into(&mut text, &tokens, inserts) };
+        let taken = if performs { Ok((Vec::new(), false)) } else { self.take_into(&mut text, &tokens) };
         let (into, strict) = taken.map_err(|error| shifted(error, start.characters))?;
         let statement = parse_ast(&text).map_err(|error| shifted(error, start.characters))?;
         if let ast::Statement::Call(function) = &*statement
@@ -462,19 +462,16 @@ impl<'b> Reader<'b> {
 
     /// Takes `INTO [STRICT] a, b` out of a statement's text, leaves blanks in its place, and returns the variables and
     /// whether there was STRICT. The INTO of an INSERT, which names its table, stays.
-    fn take_into(
-        &self,
-        text: &mut String,
-        tokens: &[Token],
-        inserts: bool,
-    ) -> Result<(Vec<TargetSyntax>, bool), SqlError> {
+    fn take_into(&self, text: &mut String, tokens: &[Token]) -> Result<(Vec<TargetSyntax>, bool), SqlError> {
         let mut depth = 0_i32;
         let mut found = None;
-        for (at, token) in tokens.iter().enumerate().skip(usize::from(inserts) * 2) {
+        for (at, token) in tokens.iter().enumerate() {
             match token.kind {
                 TokenKind::Symbol(b'(') => depth += 1,
                 TokenKind::Symbol(b')') => depth -= 1,
-                TokenKind::Word if depth == 0 && token.is(text, "into") => {
+                TokenKind::Word
+                    if depth == 0 && token.is(text, "into") && !(at > 0 && tokens[at - 1].is(text, "insert")) =>
+                {
                     found = Some(at);
                     break;
                 }
