@@ -111,16 +111,16 @@ pub(crate) fn body_statement(
         tokenize(&text.text, &mut tokens)?;
         let mut outputs = None;
         let made = binder(text, view, variables, 0).sealed(text.text.as_str().into(), 0..tokens.len(), |binder| {
-            let (described, slots) = binder.body_plan(statement)?;
+            let (planned, slots) = binder.body_plan(statement)?;
             outputs = slots;
-            Ok(described)
+            Ok(planned)
         })?;
         Ok((made, outputs))
     })
 }
 
 /// A plan, and the columns of its result if it has one.
-type Described = (Plan, Option<Vec<OutputColumn>>);
+type PlanWithColumns = (Plan, Option<Vec<OutputColumn>>);
 
 /// The slots of the variables that a CALL gives for the arguments that come out; `None` for each argument for which it
 /// gives something else.
@@ -183,7 +183,10 @@ impl Binder<'_> {
 
     /// Plans a statement of a body. For CALL, also returns the slots of the variables that are given for the arguments
     /// that come out.
-    fn body_plan(&mut self, statement: &Syntax<ast::Statement>) -> Result<(Described, Option<Outputs>), SqlError> {
+    fn body_plan(
+        &mut self,
+        statement: &Syntax<ast::Statement>,
+    ) -> Result<(PlanWithColumns, Option<Outputs>), SqlError> {
         if let ast::Statement::Call(function) = &**statement {
             let (plan, columns, slots) = self.call_with_slots(function)?;
             return Ok(((plan, columns), Some(slots)));
@@ -282,57 +285,64 @@ impl Compiler<'_> {
     }
 
     fn steps(&mut self, list: &[StepSyntax<Written>]) -> Result<Vec<Step>, SqlError> {
-        let mut steps = Vec::with_capacity(list.len());
-        for StepSyntax { line, kind } in list {
-            // The statements within give their own lines.
-            let kind = match kind {
-                SyntaxKind::Block(block) => StepKind::Block(self.block(block)?),
-                SyntaxKind::If(arms, otherwise) => {
-                    let mut bound = Vec::with_capacity(arms.len());
-                    for (condition, steps) in arms {
-                        let condition = self.value(condition, Wanted::Condition("IF"));
-                        bound.push((condition.map_err(|error| self.explain(error, *line))?, self.steps(steps)?));
-                    }
-                    StepKind::If(bound, self.steps(otherwise)?)
-                }
-                SyntaxKind::Loop(looped) => StepKind::Loop(self.looped(looped, *line)?),
-                other => self.step(other).map_err(|error| self.explain(error, *line))?,
-            };
-            steps.push(Step { line: *line, kind });
-        }
-        Ok(steps)
+        list.iter().map(|StepSyntax { line, kind }| Ok(Step { line: *line, kind: self.step(kind, *line)? })).collect()
     }
 
-    /// Binds a statement that has no statements in it.
-    fn step(&mut self, kind: &SyntaxKind<Written>) -> Result<StepKind, SqlError> {
-        Ok(match kind {
-            SyntaxKind::Run(statement) => StepKind::Run(self.statement(statement)?),
-            SyntaxKind::Assign(target, value) => {
-                let ty = self.variables.type_of(target)?;
-                let name = target.field.as_ref().unwrap_or(&target.name);
-                StepKind::Assign(self.variables.target(target, ty)?, self.value(value, Wanted::Variable(name, ty))?)
-            }
-            SyntaxKind::Leave(Leave { goes_on, label, condition }) => {
-                self.body.is_open |= !goes_on;
-                let condition = self.optional(condition.as_ref(), Wanted::Condition("WHEN"))?;
-                StepKind::Leave(Leave { goes_on: *goes_on, label: label.clone(), condition })
-            }
-            SyntaxKind::Raise(raise) => StepKind::Raise(self.raise(raise)?),
-            SyntaxKind::Assert(condition, message) => StepKind::Assert(
-                self.value(condition, Wanted::Condition("ASSERT"))?,
-                self.optional(message.as_ref(), Wanted::Any)?,
-            ),
-            SyntaxKind::Diagnose(facts) => {
-                let facts =
-                    facts.iter().map(|(target, fact)| Ok((self.variables.target(target, fact_type(*fact))?, *fact)));
-                StepKind::Diagnose(facts.collect::<Result<_, SqlError>>()?)
-            }
+    fn step(&mut self, kind: &SyntaxKind<Written>, line: usize) -> Result<StepKind, SqlError> {
+        let bound = match kind {
+            // The statements within give their own lines.
+            SyntaxKind::Block(block) => return self.block(block).map(StepKind::Block),
+            SyntaxKind::If(arms, otherwise) => return self.branches(arms, otherwise, line),
+            SyntaxKind::Loop(looped) => return self.looped(looped, line).map(StepKind::Loop),
+            SyntaxKind::Run(statement) => self.statement(statement).map(StepKind::Run),
+            SyntaxKind::Assign(target, value) => self.assignment(target, value),
+            SyntaxKind::Leave(leave) => self.leave(leave).map(StepKind::Leave),
+            SyntaxKind::Raise(raise) => self.raise(raise).map(StepKind::Raise),
+            SyntaxKind::Assert(condition, message) => self.assertion(condition, message.as_ref()),
+            SyntaxKind::Diagnose(facts) => self.facts(facts).map(StepKind::Diagnose),
             SyntaxKind::Return => {
                 self.body.is_open |= self.loops > 0;
-                StepKind::Return
+                Ok(StepKind::Return)
             }
-            SyntaxKind::Null | SyntaxKind::Block(_) | SyntaxKind::If(..) | SyntaxKind::Loop(_) => StepKind::Null,
-        })
+            SyntaxKind::Null => Ok(StepKind::Null),
+        };
+        bound.map_err(|error| self.explain(error, line))
+    }
+
+    fn branches(
+        &mut self,
+        arms: &[(Expression, Vec<StepSyntax<Written>>)],
+        otherwise: &[StepSyntax<Written>],
+        line: usize,
+    ) -> Result<StepKind, SqlError> {
+        let mut bound = Vec::with_capacity(arms.len());
+        for (condition, steps) in arms {
+            let condition = self.value(condition, Wanted::Condition("IF"));
+            bound.push((condition.map_err(|error| self.explain(error, line))?, self.steps(steps)?));
+        }
+        Ok(StepKind::If(bound, self.steps(otherwise)?))
+    }
+
+    fn assignment(&mut self, target: &TargetSyntax, value: &Expression) -> Result<StepKind, SqlError> {
+        let ty = self.variables.type_of(target)?;
+        let name = target.field.as_ref().unwrap_or(&target.name);
+        Ok(StepKind::Assign(self.variables.target(target, ty)?, self.value(value, Wanted::Variable(name, ty))?))
+    }
+
+    fn leave(&mut self, written: &Leave<Written>) -> Result<Leave<Planned>, SqlError> {
+        let Leave { goes_on, label, condition } = written;
+        self.body.is_open |= !goes_on;
+        let condition = self.optional(condition.as_ref(), Wanted::Condition("WHEN"))?;
+        Ok(Leave { goes_on: *goes_on, label: label.clone(), condition })
+    }
+
+    fn assertion(&mut self, condition: &Expression, message: Option<&Expression>) -> Result<StepKind, SqlError> {
+        let condition = self.value(condition, Wanted::Condition("ASSERT"))?;
+        Ok(StepKind::Assert(condition, self.optional(message, Wanted::Any)?))
+    }
+
+    fn facts(&self, facts: &[(TargetSyntax, Fact)]) -> Result<Vec<(Target, Fact)>, SqlError> {
+        facts.iter().map(|(target, fact)| Ok((self.variables.target(target, fact_type(*fact))?, *fact))).collect()
     }
 
     fn looped(&mut self, written: &Loop<Written>, line: usize) -> Result<Loop<Planned>, SqlError> {

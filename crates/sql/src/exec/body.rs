@@ -8,8 +8,7 @@ use crate::client::Notice;
 use crate::expr::{Strictness, cast};
 use crate::parse::body::condition::Condition;
 use crate::parse::body::{
-    Block, Declaration, Described, ErrorPart, Fact, Form, Handler, Leave, Loop, Raise, RaiseOption, Rounds, Step,
-    StepKind,
+    Block, Declaration, Described, ErrorPart, Fact, Form, Handler, Leave, Loop, Raise, Rounds, Step, StepKind,
 };
 use crate::plan::{Slots, Target};
 use crate::types::{Styles, encode_text};
@@ -464,13 +463,13 @@ impl<M: Machine> Runner<'_, M> {
                 .text(value)?
                 .ok_or_else(|| SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "RAISE statement option cannot be null"))?;
             match option {
-                RaiseOption::Message if message.is_some() => {
+                ErrorPart::Message if message.is_some() => {
                     return Err(SqlError::new(state::SYNTAX_ERROR, "RAISE option already specified: MESSAGE").into());
                 }
-                RaiseOption::Message => message = Some(text),
-                RaiseOption::Detail => error = error.detail(text),
-                RaiseOption::Hint => error = error.hint(text),
-                RaiseOption::Errcode => {
+                ErrorPart::Message => message = Some(text),
+                ErrorPart::Detail => error = error.detail(text),
+                ErrorPart::Hint => error = error.hint(text),
+                ErrorPart::Code => {
                     let named = || Condition::named(&text).ok()?.into_iter().find_map(code);
                     let code = SqlState::of(&text).map_or_else(named, Some);
                     let unknown = || {
@@ -479,10 +478,12 @@ impl<M: Machine> Runner<'_, M> {
                     };
                     known = Some((code.ok_or_else(unknown)?, text));
                 }
-                RaiseOption::Column => error.about().column = Some(text),
-                RaiseOption::Constraint => error.about().constraint = Some(text),
-                RaiseOption::Table => error.about().table = text,
-                RaiseOption::Schema => error.about().schema = text,
+                ErrorPart::Column => error.about().column = Some(text),
+                ErrorPart::Constraint => error.about().constraint = Some(text),
+                ErrorPart::Table => error.about().table = text,
+                ErrorPart::Schema => error.about().schema = text,
+                // These are no options.
+                ErrorPart::Context | ErrorPart::DataType => {}
             }
         }
         let notice = raise.notice;
@@ -535,7 +536,7 @@ impl<M: Machine> Runner<'_, M> {
 fn part_of(error: &SqlError, part: ErrorPart) -> String {
     let subject = error.subject.as_deref();
     match part {
-        ErrorPart::Sqlstate => Some(error.state.as_str().to_owned()),
+        ErrorPart::Code => Some(error.state.as_str().to_owned()),
         ErrorPart::Message => Some(error.message.clone()),
         ErrorPart::Detail => error.detail.clone(),
         ErrorPart::Hint => error.hint.clone(),

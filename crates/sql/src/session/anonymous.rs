@@ -76,16 +76,20 @@ impl Session {
 }
 
 impl Anonymous<'_, '_, '_> {
-    /// Returns the plan of a part of the body, which `make` makes if there is none for the present catalog and the
-    /// present variables. The tables of the plan are locked.
+    /// Returns the plan of a part of the body, which `make` makes if there is none for the present catalog, the present
+    /// variables and the `wanted` type of a value. The tables of the plan are locked.
     fn planned(
         &mut self,
         part: &Fragment,
+        wanted: Option<Type>,
         make: impl FnMut(&Session, &Variables) -> Result<(Statement, Option<Outputs>), SqlError>,
     ) -> Result<Planned, Fail> {
         let address: *const Fragment = part;
         let stamp = self.variables.stamp();
-        let known = self.plans.remove(&address).filter(|kept| kept.stamp == stamp);
+        let known = self
+            .plans
+            .remove(&address)
+            .filter(|kept| kept.stamp == stamp && wanted.is_none_or(|ty| value_type(&kept.planned.0) == ty));
         let planned = self.settled(known.map(|kept| kept.planned), make)?;
         self.plans.insert(address, Kept { planned: planned.clone(), stamp });
         Ok(planned)
@@ -142,13 +146,14 @@ impl Anonymous<'_, '_, '_> {
     fn run_statement(&mut self, written: &StatementSyntax, wanted: usize) -> Result<Outcome, Fail> {
         match &written.what {
             Executed::Sql { statement, text, .. } => {
-                let planned =
-                    self.planned(text, |session, variables| body_statement(session.view(), variables, statement, text));
+                let planned = self.planned(text, None, |session, variables| {
+                    body_statement(session.view(), variables, statement, text)
+                });
                 let run = planned.and_then(|planned| self.execute(&planned, None, wanted));
                 run.map_err(|fail| within_statement(fail, &text.text))
             }
             Executed::Other(text) => {
-                let planned = self.planned(text, |session, _| Ok((session.plan_in_body(&text.text, &[])?, None)));
+                let planned = self.planned(text, None, |session, _| Ok((session.plan_in_body(&text.text, &[])?, None)));
                 let run = planned.and_then(|planned| self.execute(&planned, Some(&[]), wanted));
                 run.map_err(|fail| within_statement(fail, &text.text))
             }
@@ -297,15 +302,11 @@ impl Machine for Anonymous<'_, '_, '_> {
     }
 
     fn evaluate(&mut self, value: &Expression, wanted: Wanted<'_>) -> Result<(Value<'static>, Type), Fail> {
-        if let Wanted::Type(wanted) | Wanted::Variable(_, wanted) = wanted {
-            // The type of a variable may be another one by now.
-            let address: *const Fragment = &raw const value.text;
-            let has_type = |kept: &Kept| value_type(&kept.planned.0) == wanted;
-            if self.plans.get(&address).is_some_and(|kept| !has_type(kept)) {
-                self.plans.remove(&address);
-            }
-        }
-        let (statement, _) = self.planned(&value.text, |session, variables| {
+        let ty = match wanted {
+            Wanted::Type(ty) | Wanted::Variable(_, ty) => Some(ty),
+            Wanted::Any | Wanted::Condition(_) => None,
+        };
+        let (statement, _) = self.planned(&value.text, ty, |session, variables| {
             Ok((value_statement(session.view(), variables, value, wanted)?, None))
         })?;
         let ty = value_type(&statement);

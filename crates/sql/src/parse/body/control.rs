@@ -3,8 +3,8 @@
 use super::condition::Condition;
 use super::read::{Reader, target};
 use super::{
-    Block, Declaration, ErrorPart, Executed, Expression, Fact, Fragment, Handler, Leave, Loop, Raise, RaiseOption,
-    Rounds, StatementSyntax, Step, StepKind, TargetSyntax, VariableSyntax, VariableType, Written,
+    Block, Declaration, ErrorPart, Executed, Expression, Fact, Fragment, Handler, Leave, Loop, Raise, Rounds,
+    StatementSyntax, Step, StepKind, TargetSyntax, VariableSyntax, VariableType, Written,
 };
 use crate::error::unsupported;
 use crate::parse::lex::Token;
@@ -352,7 +352,7 @@ fn no_case() -> Result<Raise<Written>, SqlError> {
         notice: None,
         condition: Some((Condition::Sqlstate(state::CASE_NOT_FOUND), "case_not_found".to_owned())),
         message: Some((vec!["case not found".to_owned()], Vec::new())),
-        options: vec![(RaiseOption::Hint, made("'CASE statement is missing ELSE part.'".to_owned())?)],
+        options: vec![(ErrorPart::Hint, made("'CASE statement is missing ELSE part.'".to_owned())?)],
         again: false,
     })
 }
@@ -398,23 +398,23 @@ fn parts(format: &str) -> Vec<String> {
     parts
 }
 
-fn raise_option(name: &str) -> Option<RaiseOption> {
+fn raise_option(name: &str) -> Option<ErrorPart> {
     Some(match name {
-        "message" => RaiseOption::Message,
-        "detail" => RaiseOption::Detail,
-        "hint" => RaiseOption::Hint,
-        "errcode" => RaiseOption::Errcode,
-        "column" => RaiseOption::Column,
-        "constraint" => RaiseOption::Constraint,
-        "table" => RaiseOption::Table,
-        "schema" => RaiseOption::Schema,
+        "message" => ErrorPart::Message,
+        "detail" => ErrorPart::Detail,
+        "hint" => ErrorPart::Hint,
+        "errcode" => ErrorPart::Code,
+        "column" => ErrorPart::Column,
+        "constraint" => ErrorPart::Constraint,
+        "table" => ErrorPart::Table,
+        "schema" => ErrorPart::Schema,
         _ => return None,
     })
 }
 
 fn error_part(word: &str) -> Option<ErrorPart> {
     Some(match word {
-        "returned_sqlstate" => ErrorPart::Sqlstate,
+        "returned_sqlstate" => ErrorPart::Code,
         "message_text" => ErrorPart::Message,
         "pg_exception_detail" => ErrorPart::Detail,
         "pg_exception_hint" => ErrorPart::Hint,

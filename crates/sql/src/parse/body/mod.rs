@@ -197,23 +197,9 @@ pub struct Raise<F: Form> {
     /// no message.
     pub message: Option<(Vec<String>, Vec<F::Value>)>,
     /// The options after USING.
-    pub options: Vec<(RaiseOption, F::Value)>,
+    pub options: Vec<(ErrorPart, F::Value)>,
     /// Whether the statement is RAISE alone, which reports the error that is handled once more.
     pub again: bool,
-}
-
-/// The options of RAISE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are PL/pgSQL's")]
-pub enum RaiseOption {
-    Message,
-    Detail,
-    Hint,
-    Errcode,
-    Column,
-    Constraint,
-    Table,
-    Schema,
 }
 
 /// A fact that GET DIAGNOSTICS tells.
@@ -225,19 +211,28 @@ pub enum Fact {
     Error(ErrorPart),
 }
 
-/// A part of an error.
+/// A part of an error, which RAISE may give and GET STACKED DIAGNOSTICS tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are PL/pgSQL's")]
 pub enum ErrorPart {
-    Sqlstate,
+    /// The SQLSTATE. RAISE may give the name of a condition for it.
+    Code,
+    /// The message.
     Message,
+    /// The DETAIL.
     Detail,
+    /// The HINT.
     Hint,
+    /// The statements and the lines of bodies in which the error has arisen. RAISE cannot give it.
     Context,
+    /// The name of the column that the error is about.
     Column,
+    /// The name of the constraint that the error is about.
     Constraint,
+    /// The name of the type that the error is about. No error has one, and RAISE cannot give it.
     DataType,
+    /// The name of the table that the error is about.
     Table,
+    /// The name of the table's schema.
     Schema,
 }
 
