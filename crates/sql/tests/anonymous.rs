@@ -171,7 +171,7 @@ fn names_mean_what_they_do_when_a_statement_runs() {
              for i in 1..2 loop if n > 0 then n := n + i; end if; end loop;
          end",
     );
-    let cases: [(&str, &[&str]); 11] = [
+    let cases: [(&str, &[&str]); 12] = [
         ("declare r record; begin select 1 as a into r; for i in 1..3 loop
             select r.a + 1::bigint as a into r; raise notice '%', r.a; end loop; end", &["2", "3", "4"]),
         ("begin for i in 1..2 loop declare r record; begin select i as a into r;
@@ -194,6 +194,13 @@ fn names_mean_what_they_do_when_a_statement_runs() {
             raise notice $x$% %$x$, array[1, 2], found; end", &["{1,2} t"]),
         ("declare r record; begin for i in 1..3 loop if i = 2 then select i as a into r; raise notice 'a %', r.a;
             else select i as b into r; raise notice 'b %', r.b; end if; end loop; end", &["b 1", "a 2", "b 3"]),
+        // A loop says whether it had rounds when it ends, but not if an error ends it.
+        (
+            "begin for i in 1..2 loop raise notice '%', found; end loop; raise notice '%', found;
+             for i in 2..1 loop null; end loop; raise notice '%', found;
+             for i in 1..2 loop perform 1 / 0; end loop; exception when others then raise notice '%', found; end",
+            &["f", "f", "t", "f", "f"],
+        ),
         ("begin lock table nk; set constraints all deferred; set local search_path = pg_catalog; end", &[]),
     ];
     for (body, expected) in cases {

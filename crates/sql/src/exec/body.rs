@@ -337,9 +337,9 @@ impl<M: Machine> Runner<'_, M> {
                 if !any {
                     self.machine.take(query, &rows.columns, None)?;
                 }
-                let flow = self.rows(looped, query, rows, line);
+                let flow = self.rows(looped, query, rows, line)?;
                 self.found(any);
-                flow
+                Ok(flow)
             }
         }
     }
@@ -386,24 +386,14 @@ impl<M: Machine> Runner<'_, M> {
         slot: usize,
         (from, to, by, reverse): (i64, i64, i64, bool),
     ) -> Result<Flow<'b>, Fail> {
-        let (mut number, mut flow, mut any) = (from, Ok(Flow::Next), false);
-        while if reverse { number >= to } else { number <= to } {
-            any = true;
+        let (mut number, mut flow) = (from, None);
+        while flow.is_none() && if reverse { number >= to } else { number <= to } {
             self.machine.frame().values[slot] = Value::Int4(number as i32);
-            match self.round(looped) {
-                Ok(None) => number += if reverse { -by } else { by },
-                Ok(Some(end)) => {
-                    flow = Ok(end);
-                    break;
-                }
-                Err(fail) => {
-                    flow = Err(fail);
-                    break;
-                }
-            }
+            flow = self.round(looped)?;
+            number += if reverse { -by } else { by };
         }
-        self.found(any);
-        flow
+        self.found(number != from);
+        Ok(flow.unwrap_or(Flow::Next))
     }
 
     /// Runs the rounds of a loop over rows.
