@@ -110,7 +110,7 @@ impl ServerConfig {
     pub const MIN_STACK_BYTES: usize = 2 * RESERVED_STACK_BYTES;
 
     /// The default size of a coroutine's stack, in bytes.
-    pub const DEFAULT_STACK_BYTES: usize = 512 << 10;
+    pub const DEFAULT_STACK_BYTES: usize = 2 << 20;
 }
 
 impl Default for ServerConfig {

@@ -125,21 +125,9 @@ impl SqlError {
         self
     }
 
-    /// Returns the error with a line of a procedure appended to its context. The position is removed, since it counts
-    /// in the text of the procedure, which is no part of the client's statement.
-    pub(crate) fn within(self, procedure: &str, line: usize) -> Self {
-        let here = format!("procedure \"{procedure}\", line {line}");
-        let context = match &self.context {
-            Some(inner) => format!("{inner}\n{here}"),
-            None => here,
-        };
-        Self { context: Some(context.into()), position: None, ..self }
-    }
-
-    /// Returns the error with a line of the body of DO appended to its context, in PostgreSQL's words. The position is
-    /// removed, since it counts in the text of the body.
-    pub(crate) fn within_anonymous(self, name: &str, line: usize, what: &str) -> Self {
-        let here = format!("PL/pgSQL function {name} line {line} at {what}");
+    /// Returns the error with a place in a body appended to its context. The position is removed, since it counts in the
+    /// text of the body, which is no part of the client's statement.
+    pub(crate) fn within(self, here: String) -> Self {
         let context = match &self.context {
             Some(inner) => format!("{inner}\n{here}"),
             None => here,
@@ -314,6 +302,8 @@ pub mod state {
         INVALID_COLUMN_DEFINITION = "42611";
         INVALID_COLUMN_REFERENCE = "42P10";
         INVALID_FUNCTION_DEFINITION = "42P13";
+        FUNCTION_EXECUTED_NO_RETURN_STATEMENT = "2F005";
+        TRIGGERED_DATA_CHANGE_VIOLATION = "27000";
         INVALID_TABLE_DEFINITION = "42P16";
         INVALID_OBJECT_DEFINITION = "42P17";
         INDETERMINATE_DATATYPE = "42P18";

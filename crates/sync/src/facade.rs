@@ -40,9 +40,6 @@ mod chosen {
 }
 
 pub use chosen::*;
-/// `std`'s reference count, in every build. The models' own types have no unsized coercions, and only add a check for
-/// leaks.
-pub use std::sync::Arc;
 /// `std`'s atomic of 32 bits, in every build, for memory layouts in which the word must take four bytes. loom and
 /// shuttle do not see it, as with [`PlainAtomicU64`].
 #[cfg(not(machine))]
@@ -52,6 +49,9 @@ pub use std::sync::atomic::AtomicU32 as PlainAtomicU32;
 /// accesses.
 #[cfg(not(machine))]
 pub use std::sync::atomic::AtomicU64 as PlainAtomicU64;
+/// `std`'s reference counts, in every build. The models' own types have no unsized coercions, and only add a check for
+/// leaks.
+pub use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 // The machine's atomics have the layout of `std`'s.

@@ -129,7 +129,12 @@ impl Binder<'_> {
         };
         match subscript {
             Subscript::Index { index } => {
-                let index = self.subscript(index, scope)?;
+                let mut index = self.subscript(index, scope)?;
+                let variables = self.parameters.variables;
+                if matches!(array.expr, Expr::Param(slot) if variables.is_some_and(|known| known.is_from_zero(slot))) {
+                    let one = Expr::Const(Value::Int4(1));
+                    index = Expr::Arithmetic(Arithmetic::Add, Box::new((index, one)));
+                }
                 Ok(call(ArrayFunction::Subscript, vec![array.expr, index], element.ty()))
             }
             Subscript::Slice { lower_bound, upper_bound, stride: None } => {

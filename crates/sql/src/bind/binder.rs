@@ -4,6 +4,7 @@ use super::dependencies::Dependencies;
 use super::errors::only_queried;
 use super::limits::Counts;
 use super::parameters::Parameters;
+use super::procedure::Enclosing;
 use super::query::{Locking, Matching};
 use super::select_state::{Aggregates, SelectState};
 use super::source_text::SourceText;
@@ -66,10 +67,10 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Makes the binder bind a statement of a procedure, to which `call_depth` nested calls have led.
-    pub(crate) fn within(mut self, variables: &'a Variables, call_depth: usize) -> Self {
+    /// Makes the binder bind a statement of a body. That of DO is no procedure's.
+    pub(super) fn within(mut self, variables: &'a Variables, enclosing: Option<&'a Enclosing<'a>>) -> Self {
         self.parameters.variables = Some(variables);
-        self.parameters.call_depth = call_depth + 1;
+        self.parameters.enclosing = enclosing;
         self
     }
 

@@ -1,29 +1,40 @@
-//! Binds the statements of bodies: those of a procedure all at once, those of DO one by one as it comes to them.
+//! Binds the statements of bodies: those of a procedure or function all at once, those of DO one by one as it comes to
+//! them.
 //!
 //! A name in a body means a column of the statement's table if there is one, else a variable. `procedure.name` always
 //! means the variable.
 
 use super::binder::Binder;
+use super::function::{check_return, mismatch};
+use super::procedure::Enclosing;
 use super::scope::Scope;
+use super::typed::Typed;
 use super::variables::{Contents, Variables, check_assignable, strictness};
-use crate::catalog::View;
-use crate::catalog::procedure::Procedure;
+use crate::catalog::procedure::{Procedure, Returns};
+use crate::catalog::{Table, Used, View};
 use crate::depth::{self, Syntax, with_room};
 use crate::error::unsupported;
-use crate::expr::Strictness;
+use crate::expr::{Expr, Strictness, can_cast};
 use crate::parse::body::{
     Block, Declaration, Executed, Expression, Fact, Fragment, Handler, Leave, Loop, Raise, Rounds, StatementSyntax,
     Step as StepSyntax, StepKind as SyntaxKind, TargetSyntax, VariableSyntax, VariableType, Written,
 };
 use crate::parse::lex::tokenize;
 use crate::parse::names::relation_name;
+use crate::parse::procedure::{ArgumentMode, Language};
 use crate::plan::{
     Body, Node, Plan, Planned, PlannedStatement, PlannedValue, Slots, Statement, Step, StepKind, Target,
+    only_reads_itself, triggers,
 };
 use crate::schema::undefined_table;
+use crate::types::type_name;
 use crate::{OutputColumn, SqlError, state};
-use hotrow_storage::Type;
+use hotrow_storage::{Type, Value};
+use hotrow_sync::Arc;
 use sqlparser::ast;
+
+/// The detail of the error for a function in SQL whose last statement has no result.
+const NO_RESULT: &str = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.";
 
 /// The type that a value of a body must have.
 #[derive(Clone, Copy, Debug)]
@@ -75,11 +86,16 @@ fn columns_of(view: View<'_>, path: &[String]) -> Result<Vec<(String, Type)>, Sq
     }
 }
 
-/// Makes a binder for a part of a body. `call_depth` is the number of calls around the body.
-fn binder<'b>(text: &'b Fragment, view: View<'b>, variables: &'b Variables, call_depth: usize) -> Binder<'b> {
+/// Makes a binder for a part of a body. That of DO is not `enclosing`.
+fn binder<'b>(
+    text: &'b Fragment,
+    view: View<'b>,
+    variables: &'b Variables,
+    enclosing: Option<&'b Enclosing<'b>>,
+) -> Binder<'b> {
     let types = variables.types().iter().copied().map(Some).collect();
     let shown = if text.offset.is_some() { text.text.as_str() } else { "" };
-    Binder::new(shown, text.offset.unwrap_or(0), view, types).within(variables, call_depth)
+    Binder::new(shown, text.offset.unwrap_or(0), view, types).within(variables, enclosing)
 }
 
 /// Makes the query of one row and one column, which is the value of an expression of DO.
@@ -90,7 +106,7 @@ pub(crate) fn value_statement(
     wanted: Wanted<'_>,
 ) -> Result<Statement, SqlError> {
     with_room(|| {
-        binder(&value.text, view, variables, 0).sealed(value.text.text.as_str().into(), 0..0, |binder| {
+        binder(&value.text, view, variables, None).sealed(value.text.text.as_str().into(), 0..0, |binder| {
             let PlannedValue { expr, ty } = binder.body_value(value, wanted)?;
             let plan = Plan::Query(Node::Project(Box::new(Node::One), vec![expr]));
             Ok((plan, Some(vec![OutputColumn::new("value", ty)])))
@@ -110,11 +126,12 @@ pub(crate) fn body_statement(
         let mut tokens = Vec::new();
         tokenize(&text.text, &mut tokens)?;
         let mut outputs = None;
-        let made = binder(text, view, variables, 0).sealed(text.text.as_str().into(), 0..tokens.len(), |binder| {
-            let (planned, slots) = binder.body_plan(statement)?;
-            outputs = slots;
-            Ok(planned)
-        })?;
+        let made =
+            binder(text, view, variables, None).sealed(text.text.as_str().into(), 0..tokens.len(), |binder| {
+                let (planned, slots) = binder.body_plan(statement)?;
+                outputs = slots;
+                Ok(planned)
+            })?;
         Ok((made, outputs))
     })
 }
@@ -195,21 +212,65 @@ impl Binder<'_> {
     }
 }
 
-/// Binds a procedure's body. `call_depth` is the number of calls around this one. `located` says that the client has
-/// just sent the body's text, so that errors give positions in it.
+/// Binds the body of a procedure or function. `located` says that the client has just sent the body's text, so that
+/// errors give positions in it.
 pub(super) fn compile(
-    procedure: &Procedure,
+    procedure: &Arc<Procedure>,
     view: View<'_>,
     located: bool,
-    call_depth: usize,
+    enclosing: &Enclosing<'_>,
 ) -> Result<Body, SqlError> {
     let view = View { styles: procedure.styles, ..view };
     let arguments = procedure.arguments.iter().map(|argument| (argument.name.as_deref(), argument.ty));
     let variables = Variables::new(&procedure.name, arguments, false);
     let body = Body { depth: 1, ..Body::default() };
-    let mut compiler = Compiler { procedure, variables, view, located, call_depth, body, loops: 0 };
-    let block = with_room(|| compiler.block(&procedure.syntax.block))?;
+    let columns = Vec::new();
+    let mut compiler = Compiler { procedure, variables, view, located, enclosing, body, loops: 0, columns };
+    let block = with_room(|| compiler.whole(&procedure.syntax.block))?;
     Ok(Body { slots: compiler.variables.types().len(), block, ..compiler.body })
+}
+
+/// Binds the body of a trigger's function for a table.
+pub(super) fn compile_trigger(
+    procedure: &Arc<Procedure>,
+    table: &Arc<Table>,
+    view: View<'_>,
+    enclosing: &Enclosing<'_>,
+) -> Result<Body, SqlError> {
+    let view = View { styles: procedure.styles, ..view };
+    let variables = trigger_variables(&procedure.name, table);
+    let mut body = Body { depth: 1, ..Body::default() };
+    body.used.add_table(table);
+    let columns = Vec::new();
+    let mut compiler = Compiler { procedure, variables, view, located: false, enclosing, body, loops: 0, columns };
+    let block = with_room(|| compiler.whole(&procedure.syntax.block))?;
+    Ok(Body { slots: compiler.variables.types().len(), block, ..compiler.body })
+}
+
+/// Returns the variables of a trigger's function before its declarations, in the order of [`triggers`].
+pub(super) fn trigger_variables(function: &str, table: &Table) -> Variables {
+    let mut variables = Variables::new(function, [], false);
+    let fields = || {
+        let columns = table.schema.columns[..table.visible()].iter();
+        columns.map(|column| (column.name.clone(), column.ty)).collect()
+    };
+    variables.add_row("new", fields());
+    variables.add_row("old", fields());
+    triggers::VARIABLES.iter().for_each(|(name, ty)| variables.add(name, *ty));
+    // The last one is `tg_argv`.
+    variables.count_from_zero();
+    variables
+}
+
+/// Binds the condition of a trigger over the variables of its function. Returns the definitions that it uses with it.
+pub(super) fn trigger_condition(
+    view: View<'_>,
+    variables: &Variables,
+    when: &Expression,
+) -> Result<(Expr, Used), SqlError> {
+    let mut binder = binder(&when.text, view, variables, None);
+    let condition = with_room(|| binder.body_value(when, Wanted::Condition("WHEN")))?;
+    Ok((condition.expr, binder.used()))
 }
 
 /// The state of binding a body.
@@ -218,22 +279,70 @@ struct Compiler<'c> {
     variables: Variables,
     view: View<'c>,
     located: bool,
-    call_depth: usize,
+    enclosing: &'c Enclosing<'c>,
     /// The body so far, with the definitions that it uses.
     body: Body,
     /// The number of loops around the present statement.
     loops: usize,
+    /// The columns of the statement that was bound last.
+    columns: Vec<OutputColumn>,
 }
 
 impl Compiler<'_> {
-    fn explain(&self, error: SqlError, line: usize) -> SqlError {
+    /// Adds to an error where in the body it has arisen: the line, and the kind of the statement.
+    fn explain(&self, error: SqlError, line: usize, what: &str) -> SqlError {
         let position = error.position.filter(|_| self.located);
-        SqlError { position, ..error.within(&self.procedure.name, line) }
+        let here = match self.procedure.language {
+            Language::Sql => format!("SQL function \"{}\"", self.procedure.name),
+            Language::PlPgSql => self.procedure.place(line, what),
+        };
+        SqlError { position, ..error.within(here) }
     }
 
-    /// Adds the definitions that a statement's binder has looked up.
+    /// Adds the definitions that a statement's binder has looked up, and the bodies that the statement calls.
     fn used(body: &mut Body, binder: Binder<'_>) {
+        body.depth = body.depth.max(1 + binder.parameters.inner_depth);
+        body.outward = body.outward.max(binder.parameters.outward);
         body.used.add_all(&binder.used());
+    }
+
+    /// Binds the outermost block. In the language SQL, the last statement gives the result of a function.
+    fn whole(&mut self, written: &Block<Written>) -> Result<Block<Planned>, SqlError> {
+        let mut block = self.block(written)?;
+        if self.procedure.language == Language::Sql {
+            block.steps.iter_mut().zip(1..).for_each(|(step, number)| step.line = number);
+        }
+        let returns = self.procedure.function.map(|function| function.returns);
+        let (Language::Sql, Some(Returns::Value(ty))) = (self.procedure.language, returns) else { return Ok(block) };
+        if self.procedure.arguments.iter().any(|argument| argument.mode != ArgumentMode::In) {
+            return Ok(block);
+        }
+        match block.steps.pop() {
+            Some(Step { line, kind: StepKind::Run(statement) }) => {
+                let result = self.result(statement, ty).map_err(|error| self.explain(error, line, ""))?;
+                block.steps.extend(result.map(|kind| Step { line, kind }));
+            }
+            Some(step @ Step { kind: StepKind::Return(_), .. }) => block.steps.push(step),
+            _ => return Err(self.explain(mismatch(ty, NO_RESULT), 1, "")),
+        }
+        Ok(block)
+    }
+
+    /// Makes the last statement of a function put its result into a place of the frame, from where it is returned.
+    fn result(&mut self, statement: PlannedStatement, ty: Type) -> Result<[StepKind; 2], SqlError> {
+        let from = match &self.columns[..] {
+            _ if matches!(statement.plan, Plan::Call(_)) => return Err(mismatch(ty, NO_RESULT)),
+            [column] => column.ty,
+            [] => return Err(mismatch(ty, NO_RESULT)),
+            _ => return Err(mismatch(ty, "Final statement must return exactly one column.")),
+        };
+        if !can_cast(from, ty, Strictness::Assignment) {
+            return Err(mismatch(ty, &format!("Actual return type is {}.", type_name(Some(from)))));
+        }
+        let slot = self.variables.unnamed(ty);
+        let into = vec![Target { slot, from, to: ty, not_null: None }];
+        let value = PlannedValue { expr: Expr::Param(slot), ty };
+        Ok([StepKind::Run(PlannedStatement { into, ..statement }), StepKind::Return(Some(value))])
     }
 
     fn block(&mut self, written: &Block<Written>) -> Result<Block<Planned>, SqlError> {
@@ -242,7 +351,8 @@ impl Compiler<'_> {
         let mut declarations: Vec<Declaration<Planned>> = Vec::with_capacity(written.declarations.len());
         for Declaration { line, variable, value } in &written.declarations {
             let declared = self.declaration(variable, value.as_ref());
-            let (variable, value) = declared.map_err(|error| self.explain(error, *line))?;
+            let (variable, value) = declared
+                .map_err(|error| self.explain(error, *line, "statement block local variable initialization"))?;
             declarations.push(Declaration { line: *line, variable, value });
         }
         let steps = self.steps(&written.steps)?;
@@ -300,13 +410,42 @@ impl Compiler<'_> {
             SyntaxKind::Raise(raise) => self.raise(raise).map(StepKind::Raise),
             SyntaxKind::Assert(condition, message) => self.assertion(condition, message.as_ref()),
             SyntaxKind::Diagnose(facts) => self.facts(facts).map(StepKind::Diagnose),
-            SyntaxKind::Return => {
-                self.body.is_open |= self.loops > 0;
-                Ok(StepKind::Return)
-            }
+            SyntaxKind::Return(value) => self.returned(value.as_ref()).map(StepKind::Return),
             SyntaxKind::Null => Ok(StepKind::Null),
         };
-        bound.map_err(|error| self.explain(error, line))
+        bound.map_err(|error| self.explain(error, line, kind.name()))
+    }
+
+    fn returned(&mut self, value: Option<&Expression>) -> Result<Option<PlannedValue>, SqlError> {
+        self.body.used.calls.is_open |= self.loops > 0;
+        check_return(self.procedure, value.is_some())?;
+        match self.procedure.function.map(|function| function.returns) {
+            Some(Returns::Value(ty)) => self.optional(value, Wanted::Variable("RETURN", ty)),
+            Some(Returns::Trigger) => value.map(|value| self.returned_row(value)).transpose(),
+            Some(Returns::Nothing) | None => Ok(None),
+        }
+    }
+
+    /// Binds the value of RETURN in a trigger's function: the place of the first field of the row, or NULL.
+    fn returned_row(&mut self, value: &Expression) -> Result<PlannedValue, SqlError> {
+        let ty = Type::Int4;
+        if let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Null, .. }) = &*value.expr {
+            return Ok(PlannedValue { expr: Expr::NULL, ty });
+        }
+        let binder = binder(&value.text, self.view, &self.variables, None);
+        let fields = binder.row_variable(&value.expr)?;
+        let fields = fields.ok_or_else(|| unsupported("RETURN of what is no row variable in a trigger"))?;
+        let own = self.variables.fields("new")?.unwrap_or_default();
+        let types = |fields: &[(String, Typed)]| fields.iter().map(|(_, field)| field.ty).collect::<Vec<_>>();
+        match fields.first() {
+            Some((_, Typed { expr: Expr::Param(first), .. })) if types(&fields) == types(&own) => {
+                Ok(PlannedValue { expr: Expr::Const(Value::Int4(*first as i32)), ty })
+            }
+            _ => {
+                let message = "returned row structure does not match the structure of the triggering table";
+                Err(SqlError::new(state::DATATYPE_MISMATCH, message))
+            }
+        }
     }
 
     fn branches(
@@ -318,7 +457,7 @@ impl Compiler<'_> {
         let mut bound = Vec::with_capacity(arms.len());
         for (condition, steps) in arms {
             let condition = self.value(condition, Wanted::Condition("IF"));
-            bound.push((condition.map_err(|error| self.explain(error, line))?, self.steps(steps)?));
+            bound.push((condition.map_err(|error| self.explain(error, line, "IF"))?, self.steps(steps)?));
         }
         Ok(StepKind::If(bound, self.steps(otherwise)?))
     }
@@ -331,7 +470,7 @@ impl Compiler<'_> {
 
     fn leave(&mut self, written: &Leave<Written>) -> Result<Leave<Planned>, SqlError> {
         let Leave { goes_on, label, condition } = written;
-        self.body.is_open |= !goes_on;
+        self.body.used.calls.is_open |= !goes_on;
         let condition = self.optional(condition.as_ref(), Wanted::Condition("WHEN"))?;
         Ok(Leave { goes_on: *goes_on, label: label.clone(), condition })
     }
@@ -347,7 +486,7 @@ impl Compiler<'_> {
 
     fn looped(&mut self, written: &Loop<Written>, line: usize) -> Result<Loop<Planned>, SqlError> {
         let start = self.variables.enter();
-        let rounds = self.rounds(&written.rounds).map_err(|error| self.explain(error, line))?;
+        let rounds = self.rounds(&written.rounds).map_err(|error| self.explain(error, line, written.rounds.name()))?;
         self.loops += 1;
         let steps = self.steps(&written.steps);
         self.loops -= 1;
@@ -359,11 +498,11 @@ impl Compiler<'_> {
     fn rounds(&mut self, written: &Rounds<Written>) -> Result<Rounds<Planned>, SqlError> {
         Ok(match written {
             Rounds::Endless => {
-                self.body.is_open = true;
+                self.body.used.calls.is_open = true;
                 Rounds::Endless
             }
             Rounds::While(condition) => {
-                self.body.is_open = true;
+                self.body.used.calls.is_open = true;
                 Rounds::While(self.value(condition, Wanted::Condition("WHILE"))?)
             }
             Rounds::Range { variable, from, to, by, reverse } => {
@@ -396,7 +535,7 @@ impl Compiler<'_> {
     }
 
     fn value(&mut self, value: &Expression, wanted: Wanted<'_>) -> Result<PlannedValue, SqlError> {
-        let mut binder = binder(&value.text, self.view, &self.variables, self.call_depth);
+        let mut binder = binder(&value.text, self.view, &self.variables, Some(self.enclosing));
         let bound = binder.body_value(value, wanted)?;
         Self::used(&mut self.body, binder);
         Ok(bound)
@@ -407,19 +546,17 @@ impl Compiler<'_> {
             Executed::Sql { statement, text, .. } => (statement, text),
             Executed::Other(_) | Executed::Dynamic { .. } => return Err(unsupported("EXECUTE in a procedure")),
         };
-        let mut binder = binder(text, self.view, &self.variables, self.call_depth);
+        let mut binder = binder(text, self.view, &self.variables, Some(self.enclosing));
         let ((plan, columns), outputs) = binder.body_plan(statement)?;
         let columns = columns.unwrap_or_default();
         Self::used(&mut self.body, binder);
-        if let Plan::Call(call) = &plan {
-            self.body.depth = self.body.depth.max(call.body.depth + 1);
-            self.body.is_open |= call.body.is_open;
-        }
+        self.body.used.calls.writes |= !only_reads_itself(&plan);
         let into = match outputs {
             Some(slots) => call_targets(&self.variables, &slots, &columns, &written.into)?,
             None if written.into.is_empty() => Vec::new(),
             None => self.variables.targets(&written.into, &columns)?,
         };
+        self.columns = columns;
         Ok(PlannedStatement { plan, into, strict: written.strict })
     }
 }

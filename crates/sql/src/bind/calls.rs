@@ -168,7 +168,7 @@ impl Binder<'_> {
         let set_returning = TableFunction::named(&parts);
         let name = match parts.as_slice() {
             [name] => name.as_str(),
-            [schema, name] if schema == "pg_catalog" || set_returning.is_some() => name.as_str(),
+            [schema, name] if schema == "pg_catalog" || schema == "public" || set_returning.is_some() => name.as_str(),
             _ => return Err(no_function(&parts.join("."), &[])),
         };
         if !function.within_group.is_empty() {
@@ -215,6 +215,9 @@ impl Binder<'_> {
             };
             let message = format!("{what} specified, but {name} is not an aggregate function");
             return Err(self.locate(SqlError::new(state::WRONG_OBJECT_TYPE, message), span));
+        }
+        if let Some(call) = self.user_function(&parts, list, scope, span)? {
+            return Ok(call);
         }
         refuse_json_function(name, list)?;
         let sets = self.sets_bound();

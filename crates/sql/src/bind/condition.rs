@@ -43,7 +43,7 @@ pub(super) fn conjunction(mut list: Vec<Expr>) -> Option<Expr> {
 pub(super) fn effort(expr: &Expr) -> usize {
     let own = match expr {
         Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => return 0,
-        Expr::Subquery(_) => 10_000,
+        Expr::Subquery(_) | Expr::Invoke(_) => 10_000,
         Expr::In(_, list, _) => list.len().div_ceil(2),
         Expr::And(_) | Expr::Or(_) | Expr::Not(_) | Expr::IsNull(_) => 0,
         Expr::Cast(_, Type::Text, to, _) if !to.is_text() => 2,

@@ -97,7 +97,7 @@ impl Binder<'_> {
             OnConflict::Update(_, update) => &update.assignments[..],
             OnConflict::Fail | OnConflict::Skip(_) => &[],
         };
-        let foreign_keys = self.foreign_keys_of_values(&table, true, changes)?;
+        let consequences = self.consequences_of_values(&table, true, changes)?;
         let has_default = |column: &usize| match (&source, targets.iter().position(|target| target == column)) {
             (_, None) | (Source::Query(_), _) => true,
             (Source::Rows(rows), Some(at)) => rows.iter().any(|row| row.get(at).is_none_or(Option::is_none)),
@@ -107,7 +107,7 @@ impl Binder<'_> {
             .filter(has_default)
             .for_each(|column| super::used_by_default(used, &table, column, view));
         let (defaults, rules) = (table.defaults(), table.rules_of_new_row());
-        let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning, foreign_keys };
+        let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning, consequences };
         Ok((Plan::Insert(Box::new(insert)), columns))
     }
 
@@ -132,17 +132,17 @@ impl Binder<'_> {
             let is_found_by = index == IndexRef::Primary && table.schema.key.contains(column);
             !is_found_by || *value != Expr::Column(excluded + column)
         });
-        let rules = table.rules_of_changed_row(&assignments);
+        let rules = self.rules_of_update(table, &assignments);
         if rules.changed(&assignments).any(|column| table.schema.key.contains(&column)) {
             return Err(unsupported("ON CONFLICT DO UPDATE of a column of the primary key"));
         }
         let filter = self.selection(change.selection.as_ref(), &scope)?;
         if assignments.iter().map(|(_, value)| value).chain(&filter).any(Expr::has_subquery) {
-            return Err(unsupported("a subquery in ON CONFLICT DO UPDATE"));
+            return Err(unsupported("a subquery or a user's function in ON CONFLICT DO UPDATE"));
         }
         let access = Access { table: table.clone(), path: Path::Key(Vec::new()), filter, lock: LockFor::Update };
         let returning = returning.map(<[_]>::to_vec);
-        let update = Update { access, assignments, rules, moves: false, source: None, returning, foreign_keys: None };
+        let update = Update { access, assignments, rules, moves: false, source: None, returning, consequences: None };
         Ok(OnConflict::Update(index, Box::new(update)))
     }
 
@@ -177,9 +177,19 @@ impl Binder<'_> {
             if row.content.len() != width {
                 return Err(SqlError::new(state::SYNTAX_ERROR, "VALUES lists must all be the same length"));
             }
-            check_width(width, targets.len())?;
             let mut exprs = Vec::with_capacity(width);
-            for (expr, &target) in row.content.iter().zip(targets) {
+            for expr in &row.content {
+                if let A::QualifiedWildcard(..) = expr
+                    && let Some(fields) = self.row_variable(expr)?
+                {
+                    for (_, field) in fields {
+                        let target = *targets.get(exprs.len()).ok_or_else(too_many_values)?;
+                        let column = &table.schema.columns[target];
+                        exprs.push(Some(self.assign(field, &column.name, column.ty)?));
+                    }
+                    continue;
+                }
+                let target = *targets.get(exprs.len()).ok_or_else(too_many_values)?;
                 exprs.push(self.value_or_default(expr, table, target)?);
             }
             rows.push(exprs);
@@ -240,13 +250,13 @@ impl Binder<'_> {
         let mut assignments = self.assignments(&update.assignments, &table, &from.scope)?;
         let filter = self.selection(update.selection.as_ref(), &from.scope)?;
         let (mut returning, columns) = self.returning(update.returning.as_deref(), &from.scope)?;
-        let rules = table.rules_of_changed_row(&assignments);
+        let rules = self.rules_of_update(&table, &assignments);
         let moves = rules.changed(&assignments).any(|column| table.schema.key.contains(&column));
-        let foreign_keys = self.foreign_keys_of_values(&table, false, &assignments)?;
+        let consequences = self.consequences_of_values(&table, false, &assignments)?;
         let values = assignments.iter().map(|(_, value)| value);
         if from.group.sources.len() == 1 && !values.chain(&filter).any(Expr::has_subquery) {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
-            let update = Update { access, assignments, rules, moves, source: None, returning, foreign_keys };
+            let update = Update { access, assignments, rules, moves, source: None, returning, consequences };
             return Ok((Plan::Update(Box::new(update)), columns));
         }
         from.group.conditions.extend(conjuncts(filter));
@@ -257,7 +267,7 @@ impl Binder<'_> {
         }
         let source = self.changing_query(&table, from, beside, returning.as_deref_mut())?;
         let access = by_key(table);
-        let update = Update { access, assignments, rules, moves, source: Some(source), returning, foreign_keys };
+        let update = Update { access, assignments, rules, moves, source: Some(source), returning, consequences };
         Ok((Plan::Update(Box::new(update)), columns))
     }
 
@@ -362,15 +372,15 @@ impl Binder<'_> {
         let (table, mut from) = self.changed(target, delete.using.as_deref().unwrap_or_default())?;
         let filter = self.selection(delete.selection.as_ref(), &from.scope)?;
         let (mut returning, columns) = self.returning(delete.returning.as_deref(), &from.scope)?;
-        let foreign_keys = self.foreign_keys(&table, false, !table.rules.referrers.is_empty())?;
+        let consequences = self.consequences(&table, false, !table.rules.referrers.is_empty())?;
         if from.group.sources.len() == 1 && !filter.iter().any(Expr::has_subquery) {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
-            let delete = Delete { access, source: None, returning, foreign_keys };
+            let delete = Delete { access, source: None, returning, consequences };
             return Ok((Plan::Delete(Box::new(delete)), columns));
         }
         from.group.conditions.extend(conjuncts(filter));
         let source = self.changing_query(&table, from, Vec::new(), returning.as_deref_mut())?;
-        let delete = Delete { access: by_key(table), source: Some(source), returning, foreign_keys };
+        let delete = Delete { access: by_key(table), source: Some(source), returning, consequences };
         Ok((Plan::Delete(Box::new(delete)), columns))
     }
 
@@ -388,7 +398,7 @@ impl Binder<'_> {
             exprs[at] = self.resolved(Typed::unknown(expr))?.0;
         }
         if exprs.iter().any(Expr::has_subquery) {
-            return Err(unsupported("a subquery in RETURNING"));
+            return Err(unsupported("a subquery or a user's function in RETURNING"));
         }
         Ok((Some(exprs), Some(columns)))
     }
@@ -488,8 +498,9 @@ fn generated_always(table: &Table, column: usize, message: String) -> SqlError {
 }
 
 fn check_width(given: usize, wanted: usize) -> Result<(), SqlError> {
-    if given > wanted {
-        return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more expressions than target columns"));
-    }
-    Ok(())
+    if given > wanted { Err(too_many_values()) } else { Ok(()) }
+}
+
+fn too_many_values() -> SqlError {
+    SqlError::new(state::SYNTAX_ERROR, "INSERT has more expressions than target columns")
 }

@@ -283,10 +283,23 @@ impl Binder<'_> {
     }
 
     fn same(&mut self, left: &A, right: &A, negated: bool, scope: &Scope) -> Result<Typed, SqlError> {
-        let (left, right) = (self.expr(left, scope)?, self.expr(right, scope)?);
-        let (left, right, blanks) = self.comparable("=", left, right)?;
-        let same = Expr::Same(Box::new((left, right)), blanks);
+        let same = match (self.row_variable(left)?, self.row_variable(right)?) {
+            (Some(left), Some(right)) if left.len() == right.len() => {
+                let fields = left.into_iter().zip(right);
+                let same = fields.map(|((_, left), (_, right))| self.same_values(left, right));
+                Expr::And(same.collect::<Result<_, _>>()?)
+            }
+            _ => {
+                let (left, right) = (self.expr(left, scope)?, self.expr(right, scope)?);
+                self.same_values(left, right)?
+            }
+        };
         Ok(Typed::bool(if negated { Expr::Not(Box::new(same)) } else { same }))
+    }
+
+    fn same_values(&mut self, left: Typed, right: Typed) -> Result<Expr, SqlError> {
+        let (left, right, blanks) = self.comparable("=", left, right)?;
+        Ok(Expr::Same(Box::new((left, right)), blanks))
     }
 
     fn between(&mut self, expr: &A, low: &A, high: &A, negated: bool, scope: &Scope) -> Result<Typed, SqlError> {

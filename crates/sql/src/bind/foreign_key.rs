@@ -1,9 +1,11 @@
-//! Plans the look-ups and referential actions that foreign keys require of a statement that changes rows.
+//! Plans the consequences of a statement that changes rows: the look-ups and referential actions that foreign keys
+//! require, and triggers.
 
 use super::binder::Binder;
 use super::condition::conjunction;
 use super::ddl::used_by_default;
 use super::path;
+use super::trigger::changes_updates;
 use super::typed::Typed;
 use crate::SqlError;
 use crate::catalog::Table;
@@ -15,37 +17,40 @@ use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 
 impl Binder<'_> {
-    /// Plans the foreign-key work of a statement that inserts rows into a table (if `inserts`) and assigns to columns
-    /// of present rows. Returns `None` if the statement changes neither the columns by which the table's rows refer to
-    /// others nor the values by which other rows refer to them.
-    pub(super) fn foreign_keys_of_values(
+    /// Plans the consequences of a statement that inserts rows into a table (if `inserts`) and assigns to columns of
+    /// present rows. Returns `None` if the table has no triggers and the statement changes neither the columns by which
+    /// the table's rows refer to others nor the values by which other rows refer to them.
+    pub(super) fn consequences_of_values(
         &mut self,
         table: &Arc<Table>,
         inserts: bool,
         assignments: &[(usize, Expr)],
     ) -> Result<Option<Arc<Graph>>, SqlError> {
         let rules = &table.rules;
-        if rules.foreign_keys.is_empty() && rules.referrers.is_empty() {
+        if rules.foreign_keys.is_empty() && rules.referrers.is_empty() && rules.triggers.is_empty() {
             return Ok(None);
         }
         let computed = table.rules_of_changed_row(assignments);
-        let sets = |columns: &[usize]| computed.changed(assignments).any(|column| columns.contains(&column));
+        let sets_all = !assignments.is_empty() && changes_updates(table);
+        let sets =
+            |columns: &[usize]| sets_all || computed.changed(assignments).any(|column| columns.contains(&column));
         // To the deferred checks, a row whose primary key changes is another row.
         let refers = inserts || sets(&table.schema.key) || rules.foreign_keys.iter().any(|key| sets(&key.columns));
         let mut keys = self.view.referrers(table).into_iter().map(|(_, key)| key);
         let is_referred = keys.any(|key| sets(&table.referenced_columns(&key)));
-        self.foreign_keys(table, refers && !rules.foreign_keys.is_empty(), is_referred)
+        self.consequences(table, refers && !rules.foreign_keys.is_empty(), is_referred)
     }
 
-    /// Plans the foreign-key work of a statement. `refer` says that it may make rows of the table refer to other rows,
-    /// `lost` that it may take away rows or values to which other rows refer. Returns `None` if it does neither.
-    pub(crate) fn foreign_keys(
+    /// Plans the consequences of a statement. `refer` says that it may make rows of the table refer to other rows,
+    /// `lost` that it may take away rows or values to which other rows refer. Returns `None` if it does neither and the
+    /// table has no triggers.
+    pub(crate) fn consequences(
         &mut self,
         table: &Arc<Table>,
         refer: bool,
         lost: bool,
     ) -> Result<Option<Arc<Graph>>, SqlError> {
-        if !(refer || lost) {
+        if !(refer || lost) && !table.rules.triggers.iter().any(|trigger| trigger.is_enabled) {
             return Ok(None);
         }
         // Each table is planned once, even if foreign keys lead in a circle.
@@ -58,7 +63,7 @@ impl Binder<'_> {
         let graph = Graph { nodes };
         // An action may lead back to the first table.
         if graph.changes_first() && !(refer && lost) {
-            return self.foreign_keys(table, true, true);
+            return self.consequences(table, true, true);
         }
         Ok(Some(Arc::new(graph)))
     }
@@ -71,7 +76,8 @@ impl Binder<'_> {
         (refer, lost): (bool, bool),
         tables: &mut Vec<Arc<Table>>,
     ) -> Result<Keys, SqlError> {
-        let mut keys = Keys { table: table.clone(), references: Vec::new(), referrers: Vec::new() };
+        let triggers = self.triggers(&table)?;
+        let mut keys = Keys { table: table.clone(), references: Vec::new(), referrers: Vec::new(), triggers };
         for key in table.rules.foreign_keys.iter().filter(|_| refer) {
             let Some(parent) = self.view.table(&key.table) else { continue };
             self.depends.used.add_table(&parent);
@@ -136,14 +142,14 @@ impl Binder<'_> {
         }
         let access = self.look_up(child, &key.columns, types, LockFor::Update)?;
         let plan = if is_delete && action == Action::Cascade {
-            ChangePlan::Delete(Delete { access, source: None, returning: None, foreign_keys: None })
+            ChangePlan::Delete(Delete { access, source: None, returning: None, consequences: None })
         } else {
             let assigned = key.columns.iter().enumerate().map(|(at, &column)| (column, value(at, column)));
             let assignments: Vec<_> = assigned.collect();
-            let rules = child.rules_of_changed_row(&assignments);
+            let rules = self.rules_of_update(child, &assignments);
             let moves = rules.changed(&assignments).any(|column| child.schema.key.contains(&column));
             let (source, returning) = (None, None);
-            ChangePlan::Update(Update { access, assignments, rules, moves, source, returning, foreign_keys: None })
+            ChangePlan::Update(Update { access, assignments, rules, moves, source, returning, consequences: None })
         };
         let node = tables.iter().position(|known| Arc::ptr_eq(known, child)).unwrap_or_else(|| {
             tables.push(child.clone());

@@ -124,7 +124,10 @@ impl Binder<'_> {
         let wanted = fold(name);
         let scopes = std::iter::once(scope).chain(self.around.levels.iter().rev().map(|level| &level.scope));
         let found = scopes.flat_map(Scope::relations).find(|known| known.is_called(&wanted));
-        let Some(relation) = found else { return Ok(None) };
+        let Some(relation) = found else {
+            let fields = self.fields_of_variable(&wanted, scope)?;
+            return fields.map(|fields| self.json_row(fields, false)).transpose();
+        };
         let columns: Vec<_> = relation.columns.iter().map(|column| column.name.clone()).collect();
         let mut fields = Vec::with_capacity(columns.len());
         for column in columns {

@@ -66,6 +66,7 @@ mod explain_output;
 mod expr;
 mod foreign_key;
 mod from;
+mod function;
 mod group;
 mod grouping;
 mod hidden;
@@ -94,6 +95,7 @@ mod statement;
 mod subquery;
 mod surroundings;
 mod table_function;
+mod trigger;
 mod typed;
 mod types;
 pub(crate) mod variables;
@@ -108,8 +110,10 @@ pub use ddl::{
     define_generated, used_by_default,
 };
 pub(crate) use explain::{explained, planned};
+pub use function::{check_returns, define_function};
 pub use index::{Indexed, define_indexed, define_predicate, label as index_label, retype_indexed};
 pub use names::index_column_name;
 pub(crate) use procedure::compile_new;
-pub use procedure::{argument_types, check_recursion, define_arguments};
+pub use procedure::{argument_types, define_arguments};
+pub use trigger::check_trigger;
 pub(crate) use view::{define_view, holds, not_a_table};

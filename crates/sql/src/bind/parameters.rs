@@ -1,5 +1,6 @@
 //! The values from outside the statement that expressions may name: parameters, and the variables of a procedure.
 
+use super::procedure::Enclosing;
 use super::typed::Typed;
 use super::variables::Variables;
 use crate::{SqlError, state};
@@ -15,14 +16,18 @@ pub(super) struct Parameters<'a> {
     pub(super) types: Vec<Option<Type>>,
     /// The variables of the procedure to which the statement belongs; `None` outside procedures.
     pub(super) variables: Option<&'a Variables>,
-    /// The number of nested calls around the statement.
-    pub(super) call_depth: usize,
+    /// The body to which the statement belongs, and those around it; `None` outside procedures and functions.
+    pub(super) enclosing: Option<&'a Enclosing<'a>>,
+    /// The number of bodies around the statement's own to which it refers, counted outwards to the farthest.
+    pub(super) outward: usize,
+    /// The greatest depth of the bodies that the statement calls.
+    pub(super) inner_depth: usize,
 }
 
 impl Parameters<'_> {
     /// Makes the parameters of a statement outside procedures. `types` are the declared types.
     pub(super) fn declared(types: Vec<Option<Type>>) -> Self {
-        Self { types, variables: None, call_depth: 0 }
+        Self { types, variables: None, enclosing: None, outward: 0, inner_depth: 0 }
     }
 
     /// Returns the position of the parameter `$name`, and its type if that is known.

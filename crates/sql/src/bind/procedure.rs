@@ -1,25 +1,25 @@
-//! Procedures: binds their arguments and CALL, and keeps their bound bodies.
+//! Procedures: binds their arguments and CALL, and keeps the bound bodies of procedures and functions.
 
 use super::binder::{Binder, span_of};
 use super::body::{Outputs, compile};
 use super::ddl::define_default;
 use super::scope::Scope;
 use super::typed::Typed;
-use crate::catalog::View;
 use crate::catalog::procedure::{Argument, Procedure};
+use crate::catalog::trigger::Trigger;
+use crate::catalog::{DefaultValue, View};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::opaque::Opaque;
-use crate::parse::body::BodySyntax;
 use crate::parse::names::{fold, object_name, procedure_name};
 use crate::parse::procedure::{ArgumentMode, ArgumentSyntax};
-use crate::plan::{Body, Call, Plan};
+use crate::plan::{Body, BodyLink, Call, Callee, Plan};
 use crate::types::{type_name, without_modifier};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
-use hotrow_sync::Arc;
+use hotrow_sync::{Arc, Weak};
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
-use std::collections::BTreeSet;
+use sqlparser::tokenizer::Span;
 
 /// The maximum depth of nested calls.
 const MAX_CALL_DEPTH: usize = 32;
@@ -60,7 +60,7 @@ pub fn argument_types(types: &[ast::DataType], view: View<'_>) -> Result<Vec<Typ
 }
 
 /// Returns the type of an argument, without its length, precision and scale. Only `char` keeps its length.
-fn argument_type(ty: &ast::DataType, view: View<'_>) -> Result<Type, SqlError> {
+pub(super) fn argument_type(ty: &ast::DataType, view: View<'_>) -> Result<Type, SqlError> {
     Ok(match view.data_type(ty)? {
         ty @ Type::Char(_) => ty,
         Type::Varchar(_) => Type::Varchar(None),
@@ -68,51 +68,85 @@ fn argument_type(ty: &ast::DataType, view: View<'_>) -> Result<Type, SqlError> {
     })
 }
 
-/// Returns the names of all procedures that a body of procedure `name` calls, directly or through others.
-///
-/// # Errors
-///
-/// 0A000 if one of them calls the procedure itself.
-pub fn check_recursion(name: &str, body: &BodySyntax, view: View<'_>) -> Result<BTreeSet<String>, SqlError> {
-    let (mut seen, mut open) = (BTreeSet::new(), body.calls.clone());
-    while let Some(called) = open.pop() {
-        if called == name {
-            let error = unsupported(&format!("a procedure that calls itself (\"{name}\")"));
-            let through: Vec<_> = seen.iter().map(|name| format!("\"{name}\"")).collect();
-            return Err(match through.len() {
-                0 => error,
-                _ => error.detail(format!("It calls, one through the other: {}.", through.join(", "))),
-            });
-        }
-        if seen.insert(called.clone())
-            && let Some(procedure) = view.procedure(&called)
-        {
-            open.extend(procedure.syntax.calls.iter().cloned());
-        }
-    }
-    Ok(seen)
+/// The bodies around a statement that is bound, from the innermost outwards.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Enclosing<'e> {
+    /// The address of the definition to which the body belongs: a procedure, a function or a trigger.
+    pub(super) owner: *const (),
+    /// The body, which is being made.
+    pub(super) body: &'e Weak<Body>,
+    /// The body around it.
+    pub(super) around: Option<&'e Enclosing<'e>>,
 }
 
-/// Returns the bound body of a procedure for the present catalog. `depth` is the number of calls around this one.
-///
-/// The body is kept with the procedure, and bound again only if a definition that it uses has been replaced. If the
-/// transaction has uncommitted changes of the catalog, a body that is bound is not kept.
-fn body(procedure: &Procedure, view: View<'_>, depth: usize) -> Result<Arc<Body>, SqlError> {
-    let known = procedure.bound().and_then(|bound| bound.shared::<Body>());
-    if let Some(body) = known.filter(|body| body.used.is_current(view)) {
-        return Ok(body);
+impl Enclosing<'_> {
+    /// Returns the number of bodies.
+    fn depth(this: Option<&Self>) -> usize {
+        this.map_or(0, |enclosing| 1 + Enclosing::depth(enclosing.around))
     }
-    check_depth(depth + 1)?;
-    let body = Arc::new(compile(procedure, view, false, depth)?);
-    if view.changes.is_empty() {
-        procedure.keep(body.clone().into());
+
+    /// Returns the body of a definition, with the number of bodies between it and the statement.
+    fn find(this: Option<&Self>, owner: *const ()) -> Option<(usize, Weak<Body>)> {
+        let enclosing = this?;
+        if enclosing.owner == owner {
+            return Some((0, enclosing.body.clone()));
+        }
+        let (between, body) = Enclosing::find(enclosing.around, owner)?;
+        Some((between + 1, body))
     }
-    Ok(body)
 }
 
-/// Binds the body of a procedure that has just been defined, and keeps it.
-pub(crate) fn compile_new(procedure: &Procedure, view: View<'_>) -> Result<(), SqlError> {
-    procedure.keep(Opaque::new(compile(procedure, view, true, 0)?));
+/// A definition that keeps its bound body.
+pub(super) trait KeepsBody {
+    /// Returns the bound body of the last binding.
+    fn bound(&self) -> Option<Opaque>;
+    /// Stores the bound body for later statements.
+    fn keep(&self, bound: Opaque);
+}
+
+impl KeepsBody for Procedure {
+    fn bound(&self) -> Option<Opaque> {
+        Procedure::bound(self)
+    }
+
+    fn keep(&self, bound: Opaque) {
+        Procedure::keep(self, bound);
+    }
+}
+
+impl KeepsBody for Trigger {
+    fn bound(&self) -> Option<Opaque> {
+        Trigger::bound(self)
+    }
+
+    fn keep(&self, bound: Opaque) {
+        Trigger::keep(self, bound);
+    }
+}
+
+/// Binds a body within those around it. A statement of the body may refer to the body itself.
+fn make_body(
+    owner: *const (),
+    around: Option<&Enclosing<'_>>,
+    compile: impl FnOnce(&Enclosing<'_>) -> Result<Body, SqlError>,
+) -> Result<Arc<Body>, SqlError> {
+    check_depth(Enclosing::depth(around) + 1)?;
+    let mut failed = None;
+    let body = Arc::new_cyclic(|body| {
+        let made = compile(&Enclosing { owner, body, around });
+        made.unwrap_or_else(|error| {
+            failed = Some(error);
+            Body::default()
+        })
+    });
+    failed.map_or(Ok(body), Err)
+}
+
+/// Binds the body of a procedure or function that has just been defined, and keeps it.
+pub(crate) fn compile_new(procedure: &Arc<Procedure>, view: View<'_>) -> Result<(), SqlError> {
+    let owner = Arc::as_ptr(procedure).cast();
+    let body = make_body(owner, None, |enclosing| compile(procedure, view, true, enclosing))?;
+    procedure.keep(body.into());
     Ok(())
 }
 
@@ -121,7 +155,7 @@ fn check_depth(depth: usize) -> Result<(), SqlError> {
         return Ok(());
     }
     Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
-        .hint(format!("Procedures may call each other {MAX_CALL_DEPTH} deep.")))
+        .hint(format!("Bodies of procedures and functions may call others {MAX_CALL_DEPTH} deep.")))
 }
 
 impl Binder<'_> {
@@ -142,7 +176,7 @@ impl Binder<'_> {
     ) -> Result<(Plan, Option<Vec<OutputColumn>>, Outputs), SqlError> {
         let (call, slots) = self.procedure_call(function)?;
         let mut columns = Vec::new();
-        for (at, argument) in call.outputs() {
+        for (at, argument) in call.callee.outputs() {
             let name = argument.name.clone().unwrap_or_else(|| format!("column{}", at + 1));
             columns.push(OutputColumn::new(name, argument.ty));
         }
@@ -165,6 +199,33 @@ impl Binder<'_> {
         };
         let span = span_of(&function.name);
         let name = procedure_name(object_name(&function.name)?)?;
+        let given = self.given(list, |binder, expr| binder.plain(expr, &Scope::default(), "CALL arguments"))?;
+        let types: Vec<_> = given.iter().map(|(_, typed)| typed.ty).collect();
+        let Some(procedure) = self.view.procedure(&name) else {
+            return Err(self.locate(no_procedure("procedure", &name, &types, None), span));
+        };
+        if procedure.function.is_some() {
+            let message = format!("{} is not a procedure", with_types(&name, &types));
+            let error = SqlError::new(state::WRONG_OBJECT_TYPE, message);
+            return Err(self.locate(error.hint("To call a function, use SELECT."), span));
+        }
+        let (callee, values) = self.called(&procedure, given, span)?;
+        let is_variable = |typed: &Typed| match typed.expr {
+            Expr::Param(slot) if self.parameters.variables.is_some() => Some(slot),
+            _ => None,
+        };
+        let outputs = callee.outputs();
+        let slots = outputs.map(|(at, _)| values[at].as_ref().and_then(|(given, _)| is_variable(given))).collect();
+        let arguments = values.into_iter().map(|value| value.map_or(Expr::NULL, |(_, value)| value)).collect();
+        Ok((Call { callee, arguments }, slots))
+    }
+
+    /// Binds the arguments of a call, each with its name if the call says one.
+    pub(super) fn given(
+        &mut self,
+        list: &[FunctionArg],
+        mut bind: impl FnMut(&mut Self, &ast::Expr) -> Result<Typed, SqlError>,
+    ) -> Result<Vec<(Option<String>, Typed)>, SqlError> {
         let mut given = Vec::with_capacity(list.len());
         for argument in list {
             let (label, expr) = match argument {
@@ -175,94 +236,139 @@ impl Binder<'_> {
                 } => (Some(fold(name)), expr),
                 _ => return Err(unsupported("this kind of argument")),
             };
-            given.push((label, self.plain(expr, &Scope::default(), "CALL arguments")?));
+            given.push((label, bind(self, expr)?));
         }
-        let procedure = self.view.procedure(&name);
+        Ok(given)
+    }
+
+    /// Finds the body of a procedure or function that is called, and the values of its arguments: for each argument
+    /// what the call gives, and the value of the argument's type. An OUT argument has neither if the call gives nothing
+    /// for it.
+    #[allow(clippy::type_complexity, reason = "a value before and after its coercion")]
+    pub(super) fn called(
+        &mut self,
+        procedure: &Arc<Procedure>,
+        given: Vec<(Option<String>, Typed)>,
+        span: Span,
+    ) -> Result<(Callee, Vec<Option<(Typed, Expr)>>), SqlError> {
         let types: Vec<_> = given.iter().map(|(_, typed)| typed.ty).collect();
-        let wrong = |procedure: Option<&Procedure>| no_procedure(&name, &types, procedure);
-        let Some(procedure) = procedure else { return Err(self.locate(wrong(None), span)) };
-        let Some(places) = places(&procedure, given) else { return Err(self.locate(wrong(Some(&procedure)), span)) };
-        let (mut arguments, mut slots) = (Vec::with_capacity(places.len()), Vec::new());
+        let wrong =
+            || self.source.locate(no_procedure(procedure.word(), &procedure.name, &types, Some(procedure)), span.start);
+        let places = places(procedure, given).ok_or_else(wrong)?;
+        let mut arguments = Vec::with_capacity(places.len());
         for (argument, given) in procedure.arguments.iter().zip(places) {
-            if argument.mode != ArgumentMode::In {
-                let slot = match given.as_ref().map(|typed| &typed.expr) {
-                    Some(Expr::Param(slot)) if self.parameters.variables.is_some() => Some(*slot),
-                    _ => None,
-                };
-                slots.push(slot);
-            }
+            let fits = |typed: &Typed| typed.ty.is_none_or(|from| can_cast(from, argument.ty, Strictness::Implicit));
             arguments.push(match (argument.mode, given, &argument.default) {
                 (ArgumentMode::Out, given, _) => {
                     // A parameter of the client gets its type from its place, even if its value is not used.
-                    if let Some(Typed { ty: None, expr: expr @ Expr::Param(_), at }) = given {
+                    if let Some(Typed { ty: None, expr: expr @ Expr::Param(_), at }) = given.clone() {
                         self.coerce(Typed { ty: None, expr, at }, argument.ty, Strictness::Implicit)?;
                     }
-                    Expr::NULL
+                    given.map(|typed| (typed, Expr::NULL))
+                }
+                (_, Some(typed), _) if !fits(&typed) => {
+                    let error = no_procedure(procedure.word(), &procedure.name, &types, Some(procedure));
+                    return Err(self.locate(error, span));
                 }
                 (_, Some(typed), _) => {
-                    if typed.ty.is_some_and(|from| !can_cast(from, argument.ty, Strictness::Implicit)) {
-                        return Err(self.locate(wrong(Some(&procedure)), span));
-                    }
-                    self.coerce(typed, argument.ty, Strictness::Implicit)?
+                    let value = self.coerce(typed.clone(), argument.ty, Strictness::Implicit)?;
+                    Some((typed, value))
                 }
-                (_, None, Some(default)) => default.value(),
-                (_, None, None) => return Err(self.locate(wrong(Some(&procedure)), span)),
+                (_, None, default) => {
+                    let value = default.as_ref().map_or(Expr::NULL, DefaultValue::value);
+                    Some((Typed::new(value.clone(), argument.ty), value))
+                }
             });
         }
-        let body = body(&procedure, self.view, self.parameters.call_depth)?;
-        check_depth(self.parameters.call_depth + body.depth)?;
-        self.use_body(&procedure, &body);
-        Ok((Call { procedure, body, arguments }, slots))
+        let view = self.view;
+        let link = self.body_of(&**procedure, |enclosing| compile(procedure, view, false, enclosing))?;
+        self.depends.used.add_procedure(procedure);
+        Ok((Callee { procedure: procedure.clone(), link }, arguments))
     }
 
-    /// Adds a procedure, and the definitions that its body uses.
-    fn use_body(&mut self, procedure: &Arc<Procedure>, body: &Body) {
-        self.depends.used.add_procedure(procedure);
+    /// Returns the bound body of a definition for the present catalog, and adds the definitions that it uses.
+    ///
+    /// The body is kept with its owner, and bound again only if a definition that it uses has been replaced. It is not
+    /// kept if the transaction has uncommitted changes of the catalog, or if the body refers to one around it.
+    pub(super) fn body_of<O: KeepsBody>(
+        &mut self,
+        owner: &O,
+        compile: impl FnOnce(&Enclosing<'_>) -> Result<Body, SqlError>,
+    ) -> Result<BodyLink, SqlError> {
+        let (address, around) = (std::ptr::from_ref(owner).cast(), self.parameters.enclosing);
+        if let Some((between, body)) = Enclosing::find(around, address) {
+            self.parameters.outward = self.parameters.outward.max(between);
+            self.depends.used.calls.is_open = true;
+            return Ok(BodyLink::Around(body));
+        }
+        let known = owner.bound().and_then(|bound| bound.shared::<Body>());
+        let body = match known.filter(|body| body.used.is_current(self.view)) {
+            Some(body) => body,
+            None => {
+                let body = make_body(address, around, compile)?;
+                if self.view.changes.is_empty() && body.outward == 0 {
+                    owner.keep(body.clone().into());
+                }
+                body
+            }
+        };
+        check_depth(Enclosing::depth(around) + body.depth)?;
+        self.parameters.inner_depth = self.parameters.inner_depth.max(body.depth);
+        self.parameters.outward = self.parameters.outward.max(body.outward.saturating_sub(1));
         self.depends.used.add_all(&body.used);
+        Ok(BodyLink::Own(body))
     }
 }
 
-/// Assigns the given values to a procedure's arguments, by position and then by name.
+/// Assigns the given values to the arguments of a procedure or function, by position and then by name.
 ///
 /// Returns `None` if the values do not fit: if a name is no argument's, if an argument is given twice, if a value
 /// without a name follows a named one, if there are too many values, or if an argument has neither a value nor a
 /// default.
 fn places(procedure: &Procedure, given: Vec<(Option<String>, Typed)>) -> Option<Vec<Option<Typed>>> {
     let mut places: Vec<Option<Typed>> = procedure.arguments.iter().map(|_| None).collect();
+    let all = procedure.arguments.iter().enumerate();
+    let taken: Vec<usize> = all.filter(|(_, argument)| procedure.is_given(argument)).map(|(at, _)| at).collect();
     let mut named = false;
     for (at, (label, typed)) in given.into_iter().enumerate() {
         let place = match label {
             Some(label) => {
                 named = true;
-                procedure.arguments.iter().position(|argument| argument.name.as_ref() == Some(&label))?
+                taken.iter().copied().find(|&at| procedure.arguments[at].name.as_ref() == Some(&label))?
             }
             None if named => return None,
-            None => at,
+            None => *taken.get(at)?,
         };
         let place = places.get_mut(place)?;
         if place.replace(typed).is_some() {
             return None;
         }
     }
-    // A call gives values for OUT arguments, too.
-    let complete =
-        procedure.arguments.iter().zip(&places).all(|(argument, place)| {
-            place.is_some() || (argument.mode != ArgumentMode::Out && argument.default.is_some())
-        });
+    let complete = procedure
+        .arguments
+        .iter()
+        .zip(&places)
+        .all(|(argument, place)| place.is_some() || !procedure.is_given(argument) || argument.default.is_some());
     complete.then_some(places)
 }
 
-/// Makes the error 42883 for a call that fits no procedure. The detail shows the procedure of this name, if there is
-/// one.
-fn no_procedure(name: &str, types: &[Option<Type>], known: Option<&Procedure>) -> SqlError {
-    let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
-    let message = format!("procedure {name}({}) does not exist", types.join(", "));
-    let error = SqlError::new(state::UNDEFINED_FUNCTION, message)
-        .hint("No procedure matches the given name and argument types. You might need to add explicit type casts.");
+/// Makes the error 42883 for a call that fits no procedure or function. The detail shows the one of this name, if there
+/// is one.
+fn no_procedure(word: &str, name: &str, types: &[Option<Type>], known: Option<&Procedure>) -> SqlError {
+    let message = format!("{word} {} does not exist", with_types(name, types));
+    let hint =
+        format!("No {word} matches the given name and argument types. You might need to add explicit type casts.");
+    let error = SqlError::new(state::UNDEFINED_FUNCTION, message).hint(hint);
     match known {
         Some(procedure) => error.detail(format!("There is {}.", described(procedure))),
         None => error,
     }
+}
+
+/// Formats a name with the types of arguments: `pay(integer, numeric)`.
+pub(super) fn with_types(name: &str, types: &[Option<Type>]) -> String {
+    let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
+    format!("{name}({})", types.join(", "))
 }
 
 /// Formats a procedure for messages: `pay(customer integer, amount numeric, OUT balance numeric)`.

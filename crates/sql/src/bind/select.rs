@@ -355,6 +355,14 @@ impl Binder<'_> {
                         }
                         parts => parts.last().cloned().unwrap_or_default(),
                     };
+                    if let Some(fields) = self.fields_of_variable(&name, scope)? {
+                        for (field, typed) in fields {
+                            output.columns.push(OutputColumn::new(field, typed.ty.unwrap_or(Type::Text)));
+                            output.exprs.push(typed.expr);
+                            output.loose.push(false);
+                        }
+                        continue;
+                    }
                     self.all_columns(scope, Some(&name), &mut output)?;
                     self.note_star(options, scope, Some(&name));
                     continue;

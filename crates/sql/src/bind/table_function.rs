@@ -1,7 +1,7 @@
 //! Functions in FROM, whose results are sets of rows, or one row with one value; and sequences in FROM.
 
 use super::binder::Binder;
-use super::query::From;
+use super::query::{From, computed};
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::catalog::sequence::Sequence;
@@ -102,7 +102,7 @@ impl Binder<'_> {
             row.push(Expr::Const(Value::Int8(1)));
             columns.push(OutputColumn::new("ordinality", Type::Int8));
         }
-        self.rows_item(Node::Values(vec![row]), shown, columns, Some(own), alias)
+        self.rows_item(computed(vec![row]), shown, columns, Some(own), alias)
     }
 
     /// Makes a FROM item of the row with a sequence's position.

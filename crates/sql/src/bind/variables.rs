@@ -29,6 +29,8 @@ pub(crate) struct Variables {
     slots: HashMap<*const VariableSyntax, Vec<(Fields, usize)>>,
     /// Whether the fields of a record may change while the body runs.
     is_dynamic: bool,
+    /// The slot of an array whose first element has the subscript 0, as that of `TG_ARGV` has.
+    from_zero: Option<usize>,
 }
 
 /// The names and types of the fields of a row.
@@ -98,6 +100,7 @@ impl Variables {
             arguments: 0,
             slots: HashMap::new(),
             is_dynamic,
+            from_zero: None,
         };
         for (name, ty) in arguments {
             variables.push(name.map(str::to_owned), ty);
@@ -114,6 +117,50 @@ impl Variables {
         self.types.push(ty);
         let declaration = std::ptr::null();
         self.known.push(Known { name, holder, constant: false, not_null: false, declaration });
+    }
+
+    /// Adds a variable with a value, which the body does not declare.
+    pub(super) fn add(&mut self, name: &str, ty: Type) {
+        self.push(Some(name.to_owned()), ty);
+    }
+
+    /// Makes the first element of the array in the last slot have the subscript 0.
+    pub(super) fn count_from_zero(&mut self) {
+        self.from_zero = self.types.len().checked_sub(1);
+    }
+
+    /// Whether the first element of the array in a slot has the subscript 0.
+    pub(super) fn is_from_zero(&self, slot: usize) -> bool {
+        self.from_zero == Some(slot)
+    }
+
+    /// Adds a variable with a row, which the body does not declare.
+    pub(super) fn add_row(&mut self, name: &str, fields: Fields) {
+        let first = self.types.len();
+        self.types.extend(fields.iter().map(|(_, ty)| *ty));
+        let holder = Holder::Row(fields.into_iter().map(|(field, _)| field).zip(first..).collect());
+        let (name, declaration) = (Some(name.to_owned()), std::ptr::null());
+        self.known.push(Known { name, holder, constant: false, not_null: false, declaration });
+    }
+
+    /// Returns the fields of the variable of this name if it has a row.
+    ///
+    /// # Errors
+    /// 55000 for a record that has no row yet.
+    pub(super) fn fields(&self, name: &str) -> Result<Option<Vec<(String, Typed)>>, SqlError> {
+        let typed =
+            |(field, slot): &(String, usize)| (field.clone(), Typed::new(Expr::Param(*slot), self.types[*slot]));
+        match self.known(name).map(|known| &known.holder) {
+            Some(Holder::Row(fields) | Holder::Record(Some(fields))) => Ok(Some(fields.iter().map(typed).collect())),
+            Some(Holder::Record(None)) => Err(not_assigned(name)),
+            Some(Holder::Value(_)) | None => Ok(None),
+        }
+    }
+
+    /// Adds a slot that no name means.
+    pub(super) fn unnamed(&mut self, ty: Type) -> usize {
+        self.types.push(ty);
+        self.types.len() - 1
     }
 
     /// Returns the types of all slots.

@@ -15,7 +15,8 @@
 //! | `index` | indexes, apart from what the engine knows of them |
 //! | `foreign_key` | foreign keys |
 //! | `enumeration`, `named_types` | enumerated types; the types that names and OIDs mean |
-//! | `procedure`, `sequence`, `view` | procedures, sequences, views |
+//! | `procedure`, `trigger` | procedures and functions; triggers |
+//! | `sequence`, `view` | sequences, views |
 //! | `search_path` | the lookup of relations by names without a schema |
 //! | `expected` | estimates of the tables' numbers of rows |
 //! | `used` | the definitions that a plan was made from |
@@ -34,6 +35,7 @@ pub mod search_path;
 pub mod sequence;
 pub mod stored;
 mod table;
+pub mod trigger;
 mod used;
 pub mod view;
 

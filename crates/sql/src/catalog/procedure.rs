@@ -1,9 +1,10 @@
-//! Procedures: lists of statements that the database stores under a name, and that CALL executes.
+//! Procedures and functions: lists of statements that the database stores under a name. CALL executes a procedure, an
+//! expression or a trigger a function.
 
 use crate::catalog::DefaultValue;
 use crate::opaque::Opaque;
 use crate::parse::body::BodySyntax;
-use crate::parse::procedure::{ArgumentMode, CreateProcedure};
+use crate::parse::procedure::{ArgumentMode, CreateProcedure, Language, Volatility};
 use crate::types::Styles;
 use hotrow_storage::Type;
 use hotrow_sync::{Arc, RwLock};
@@ -21,16 +22,42 @@ pub struct Argument {
     pub default: Option<DefaultValue>,
 }
 
-/// The definition of a procedure.
+/// The properties of a function, which a procedure does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionTraits {
+    /// What the function returns.
+    pub returns: Returns,
+    /// How far the result may change from call to call.
+    pub volatility: Volatility,
+    /// Whether the result is NULL if an argument is, so that the body does not run.
+    pub strict: bool,
+}
+
+/// What a function returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// Nothing (`void`).
+    Nothing,
+    /// A value of this type.
+    Value(Type),
+    /// The row that a trigger goes on with.
+    Trigger,
+}
+
+/// The definition of a procedure or function.
 #[derive(Debug)]
 pub struct Procedure {
-    /// The name of the procedure, which no other procedure has.
+    /// The name of the procedure or function, which no other of either has.
     pub name: String,
+    /// The properties of the function; `None` for a procedure.
+    pub function: Option<FunctionTraits>,
+    /// The language of the body.
+    pub language: Language,
     /// The arguments, in order.
     pub arguments: Vec<Argument>,
     /// The body as it was written.
     pub syntax: Arc<BodySyntax>,
-    /// The CREATE PROCEDURE statement as it was written.
+    /// The CREATE statement as it was written.
     pub text: String,
     /// The styles in which the literals of the body are read: those of the session that made the procedure.
     pub styles: Styles,
@@ -40,10 +67,40 @@ pub struct Procedure {
 }
 
 impl Procedure {
-    /// Makes a procedure whose body has not been bound yet.
-    pub fn new(create: &CreateProcedure, arguments: Vec<Argument>, styles: Styles) -> Self {
-        let CreateProcedure { name, body, text, .. } = create.clone();
-        Self { name, arguments, syntax: body, text, styles, bound: RwLock::default() }
+    /// Makes a procedure or function whose body has not been bound yet.
+    pub fn new(
+        create: &CreateProcedure,
+        arguments: Vec<Argument>,
+        function: Option<FunctionTraits>,
+        styles: Styles,
+    ) -> Self {
+        let CreateProcedure { name, language, body, text, .. } = create.clone();
+        Self { name, function, language, arguments, syntax: body, text, styles, bound: RwLock::default() }
+    }
+
+    /// Returns the procedure or function under another name. Its body has not been bound yet.
+    pub fn renamed(&self, name: &str) -> Self {
+        let Self { function, language, arguments, syntax, text, styles, .. } = self;
+        Self {
+            name: name.to_owned(),
+            function: *function,
+            language: *language,
+            arguments: arguments.clone(),
+            syntax: syntax.clone(),
+            text: text.clone(),
+            styles: *styles,
+            bound: RwLock::default(),
+        }
+    }
+
+    /// Returns the word for what it is: `function` or `procedure`.
+    pub fn word(&self) -> &'static str {
+        if self.function.is_some() { "function" } else { "procedure" }
+    }
+
+    /// Whether a call gives a value for an argument. A call of a procedure also does so for OUT arguments.
+    pub fn is_given(&self, argument: &Argument) -> bool {
+        self.function.is_none() || argument.mode != ArgumentMode::Out
     }
 
     /// Returns the bound body of the last binding, or `None` if the body has not been bound. The caller must check that
@@ -61,6 +118,21 @@ impl Procedure {
     pub fn signature(&self) -> String {
         let types: Vec<_> = self.inputs().map(|argument| crate::types::type_name(Some(argument.ty))).collect();
         format!("{}({})", self.name, types.join(", "))
+    }
+
+    /// Formats the name with the types of the input arguments as PostgreSQL does in contexts: `pay(integer,numeric)`.
+    pub fn identity(&self) -> String {
+        let types: Vec<_> = self.inputs().map(|argument| crate::types::type_name(Some(argument.ty))).collect();
+        format!("{}({})", self.name, types.join(","))
+    }
+
+    /// Formats the place of a statement for the contexts of errors. `line` is the number of the statement in a body of
+    /// the language SQL.
+    pub fn place(&self, line: usize, what: &str) -> String {
+        match self.language {
+            Language::Sql => format!("SQL function \"{}\" statement {line}", self.name),
+            Language::PlPgSql => format!("PL/pgSQL function {} line {line} at {what}", self.identity()),
+        }
     }
 
     /// Returns the input arguments, to which callers give values: all but OUT arguments, in order.

@@ -4,6 +4,7 @@ use super::expected::ExpectedRows;
 use super::expression::{Check, Computed, DefaultValue, RowExpression};
 use super::foreign_key::{ForeignKey, Referrer};
 use super::index::IndexProperties;
+use super::trigger::Trigger;
 use crate::table_lock::TableLock;
 use crate::types::{Styles, encode_text, enumeration, type_of};
 use crate::{SqlError, schema, state};
@@ -67,6 +68,8 @@ pub struct Rules {
     pub foreign_keys: Vec<ForeignKey>,
     /// The foreign keys, of this and other tables, that refer to this table.
     pub referrers: Vec<Referrer>,
+    /// The triggers, in the order of their names.
+    pub triggers: Vec<Arc<Trigger>>,
     /// The comments on the table and its parts.
     pub comments: Comments,
 }
@@ -270,11 +273,22 @@ impl Table {
         let mut all = vec![self.name().to_owned()];
         all.extend(of_indexes.into_iter().map(|name| self.name_beside(name)));
         all.extend(constraints.map(|name| self.numbered_constraint(name)));
+        all.extend(rules.triggers.iter().map(|trigger| self.numbered_trigger(&trigger.name)));
         let has_default = |column: &usize| {
             rules.defaults.get(*column).is_some_and(Option::is_some) || rules.computation(*column).is_some()
         };
         all.extend((0..self.visible()).filter(has_default).map(|column| self.numbered_default(column)));
         all
+    }
+
+    /// Returns the trigger of this name, or `None` if there is none.
+    pub fn trigger(&self, name: &str) -> Option<&Arc<Trigger>> {
+        self.rules.triggers.iter().find(|trigger| trigger.name == name)
+    }
+
+    /// Returns the name under which the system relations number a trigger of the table.
+    pub fn numbered_trigger(&self, trigger: &str) -> String {
+        format!("{}\0trigger\0{trigger}", self.name())
     }
 
     /// Whether some index or constraint of the table has this name.

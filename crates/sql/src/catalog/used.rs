@@ -15,7 +15,7 @@ use hotrow_sync::Arc;
 pub struct Used {
     /// The tables that the plan accesses. A session locks them before it runs the plan.
     pub tables: Vec<Arc<Table>>,
-    /// The procedures that the plan calls, directly or through other procedures.
+    /// The procedures and functions that the plan calls, directly or through others.
     pub procedures: Vec<Arc<Procedure>>,
     /// The views that the plan mentions, directly or through other views.
     pub views: Vec<Arc<StoredView>>,
@@ -29,6 +29,18 @@ pub struct Used {
     pub sequence_params: Vec<usize>,
     /// Whether the plan calls a function with side effects.
     pub acts: bool,
+    /// What the procedures and functions that the plan calls may do.
+    pub calls: Calls,
+}
+
+/// What the procedures and functions that a plan calls may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Whether one of them may change rows, or lock rows for an update.
+    pub writes: bool,
+    /// Whether the number of rounds of a loop in one of them, or of its calls of itself, may depend on rows that it
+    /// changes.
+    pub is_open: bool,
 }
 
 /// A sequence from which a plan takes numbers.
@@ -86,6 +98,8 @@ impl Used {
     /// not parameters of this plan.
     pub fn add_all(&mut self, other: &Used) {
         self.acts |= other.acts;
+        self.calls.writes |= other.calls.writes;
+        self.calls.is_open |= other.calls.is_open;
         other.tables.iter().for_each(|table| self.add_table(table));
         other.procedures.iter().for_each(|procedure| self.add_procedure(procedure));
         other.views.iter().for_each(|view| self.add_view(view));

@@ -200,7 +200,12 @@ impl<'a> CopyRow<'a> {
 
     /// Adds the line to an error about the row as a whole, such as a violated constraint.
     pub fn explain_row(&self, error: SqlError) -> SqlError {
-        error.context(format!("COPY {}, line {}", self.reader.table, self.reader.line))
+        let here = format!("COPY {}, line {}", self.reader.table, self.reader.line);
+        let context = match &error.context {
+            Some(inner) => format!("{inner}\n{here}"),
+            None => here,
+        };
+        error.context(context)
     }
 }
 

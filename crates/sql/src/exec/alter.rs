@@ -9,6 +9,7 @@ use super::ddl::{Ddl, Draft, shown};
 use super::generated;
 use super::index::with_labels;
 use super::rebuild::NewColumn;
+use super::triggers::{self, rename_in_triggers};
 use crate::bind::{bind_conversion, define_default};
 use crate::catalog::sequence::Sequence;
 use crate::catalog::{DefaultValue, Part, Table, column_of, rename_comment};
@@ -98,6 +99,10 @@ impl Ddl<'_> {
             }
             Op::SetOptionsParens { options } => Ok(super::storage::check_parameters(options)?),
             Op::SetLogged | Op::SetUnlogged => Ok(()),
+            Op::EnableTrigger { name } | Op::EnableAlwaysTrigger { name } => {
+                self.enable_triggers(table, &fold(name), true)
+            }
+            Op::DisableTrigger { name } => self.enable_triggers(table, &fold(name), false),
             other => {
                 let words: Vec<_> = shown(other)?.split_whitespace().take(2).map(str::to_owned).collect();
                 Err(unsupported(&format!("ALTER TABLE ... {}", words.join(" "))).into())
@@ -197,6 +202,7 @@ impl Ddl<'_> {
             }
         }
         generated::add_dependents(table, at, &subject, &mut dependents);
+        triggers::add_dependents(table, name, &subject, &mut dependents);
         self.drop_dependent_objects(dependents, cascade)?;
         for key in table.rules.foreign_keys.iter().filter(|key| key.columns.contains(&at)) {
             self.drop_foreign_key(table.name(), &key.name)?;
@@ -234,6 +240,7 @@ impl Ddl<'_> {
         schema.columns[at].name = new.to_owned();
         let mut rules = table.rules.clone();
         rename_comment(&mut rules.comments, Part::Column, old, new);
+        rename_in_triggers(table, &mut rules, old, new)?;
         let renamed = table.with(Arc::new(schema), rules);
         let schema = with_labels(&renamed);
         self.publish(renamed.with(Arc::new(schema), renamed.rules.clone()));

@@ -8,7 +8,7 @@ use crate::client::Notice;
 use crate::expr::{Strictness, cast};
 use crate::parse::body::condition::Condition;
 use crate::parse::body::{
-    Block, Declaration, Described, ErrorPart, Fact, Form, Handler, Leave, Loop, Raise, Rounds, Step, StepKind,
+    Block, Declaration, ErrorPart, Fact, Form, Handler, Leave, Loop, Raise, Rounds, Step, StepKind,
 };
 use crate::plan::{Slots, Target};
 use crate::types::{Styles, encode_text};
@@ -98,10 +98,11 @@ enum Flow<'b> {
     Return,
 }
 
-/// Runs a body.
-pub(crate) fn run_body<M: Machine>(machine: &mut M, block: &Block<M::Form>) -> Result<(), Fail> {
-    let mut runner = Runner { machine, handled: Vec::new(), row_count: 0 };
-    runner.block(block).map(|_| ())
+/// Runs a body. Returns the value after RETURN, or `None` if the body ended without one.
+pub(crate) fn run_body<M: Machine>(machine: &mut M, block: &Block<M::Form>) -> Result<Option<Value<'static>>, Fail> {
+    let mut runner = Runner { machine, handled: Vec::new(), row_count: 0, returned: None };
+    runner.block(block)?;
+    Ok(runner.returned)
 }
 
 /// Assigns the columns of a row to variables. Without a row, the variables become NULL.
@@ -154,6 +155,8 @@ struct Runner<'r, M> {
     handled: Vec<SqlError>,
     /// The number of rows of the last statement.
     row_count: u64,
+    /// The value after RETURN.
+    returned: Option<Value<'static>>,
 }
 
 impl<M: Machine> Runner<'_, M> {
@@ -247,7 +250,7 @@ impl<M: Machine> Runner<'_, M> {
                 }
                 // The error that is reported again has its place.
                 kind @ StepKind::Raise(Raise { again: true, .. }) if !self.handled.is_empty() => self.step(kind)?,
-                kind => self.step(kind).map_err(|fail| self.machine.locate(fail, step.line, name_of(kind)))?,
+                kind => self.step(kind).map_err(|fail| self.machine.locate(fail, step.line, kind.name()))?,
             };
             if flow != Flow::Next {
                 return Ok(flow);
@@ -275,7 +278,12 @@ impl<M: Machine> Runner<'_, M> {
                     self.diagnose(target, *fact)?;
                 }
             }
-            StepKind::Return => return Ok(Flow::Return),
+            StepKind::Return(value) => {
+                if let Some(value) = value {
+                    self.returned = Some(self.machine.evaluate(value, Wanted::Any)?.0);
+                }
+                return Ok(Flow::Return);
+            }
             StepKind::Null | StepKind::Block(_) | StepKind::If(..) | StepKind::Loop(_) => {}
         }
         Ok(Flow::Next)
@@ -325,14 +333,13 @@ impl<M: Machine> Runner<'_, M> {
             }
             Rounds::Range { variable, from, to, by, reverse } => {
                 let range = self.range(from, to, by.as_ref());
-                let what = "FOR with integer loop variable";
-                let (from, to, by) = range.map_err(|fail| self.machine.locate(fail, line, what))?;
+                let (from, to, by) = range.map_err(|fail| self.machine.locate(fail, line, looped.rounds.name()))?;
                 let slot = self.machine.declare(variable, None)?.first;
                 self.numbers(looped, slot, (from, to, by, *reverse))
             }
             Rounds::Rows(query) => {
-                let what = "FOR over SELECT rows";
-                let rows = self.machine.rows(query).map_err(|fail| self.machine.locate(fail, line, what))?;
+                let rows =
+                    self.machine.rows(query).map_err(|fail| self.machine.locate(fail, line, looped.rounds.name()))?;
                 let any = !rows.rows.is_empty();
                 if !any {
                     self.machine.take(query, &rows.columns, None)?;
@@ -539,22 +546,4 @@ fn part_of(error: &SqlError, part: ErrorPart) -> String {
         ErrorPart::DataType => None,
     }
     .unwrap_or_default()
-}
-
-/// Returns PostgreSQL's name of a kind of statement, for the context of errors.
-fn name_of<F: Form>(kind: &StepKind<F>) -> &'static str {
-    match kind {
-        StepKind::Run(statement) => statement.kind(),
-        StepKind::Assign(..) => "assignment",
-        StepKind::If(..) => "IF",
-        StepKind::Block(_) => "statement block",
-        StepKind::Loop(_) => "LOOP",
-        StepKind::Leave(leave) if leave.goes_on => "CONTINUE",
-        StepKind::Leave(_) => "EXIT",
-        StepKind::Raise(_) => "RAISE",
-        StepKind::Assert(..) => "ASSERT",
-        StepKind::Diagnose(_) => "GET DIAGNOSTICS",
-        StepKind::Return => "RETURN",
-        StepKind::Null => "NULL",
-    }
 }

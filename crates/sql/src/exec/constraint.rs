@@ -33,6 +33,8 @@ enum Dependent {
     Key(Referrer),
     /// The column of a table, by the names of both.
     Column(String, String),
+    /// The trigger of a table, by the names of both.
+    Trigger(String, String),
 }
 
 impl Dependents {
@@ -50,6 +52,11 @@ impl Dependents {
     pub(super) fn push_column(&mut self, table: &Table, column: usize, on: &str) {
         let column = table.schema.columns[column].name.clone();
         self.list.push((Dependent::Column(table.name().to_owned(), column), on.to_owned()));
+    }
+
+    /// Adds a trigger that depends on the object `on`.
+    pub(super) fn push_trigger(&mut self, table: &Table, trigger: &str, on: &str) {
+        self.list.push((Dependent::Trigger(table.name().to_owned(), trigger.to_owned()), on.to_owned()));
     }
 }
 
@@ -233,6 +240,7 @@ impl Ddl<'_> {
         let named = |dependent: &Dependent| match dependent {
             Dependent::Key(key) => format!("constraint {} on table {}", key.constraint, view.written(&key.table)),
             Dependent::Column(table, column) => format!("column {column} of table {}", view.written(table)),
+            Dependent::Trigger(table, trigger) => format!("trigger {trigger} on table {}", view.written(table)),
         };
         if !cascade {
             let lines: Vec<_> = list.iter().map(|(one, on)| format!("{} depends on {on}", named(one))).collect();
@@ -259,6 +267,11 @@ impl Ddl<'_> {
             Dependent::Column(table, column) => {
                 let table = self.owned_table(table)?;
                 self.drop_column(&table, column, false, true)
+            }
+            Dependent::Trigger(table, trigger) => {
+                let table = self.owned_table(table)?;
+                self.change_triggers(&table, |triggers| triggers.retain(|known| known.name != *trigger));
+                Ok(())
             }
         })
     }

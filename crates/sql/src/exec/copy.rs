@@ -32,6 +32,7 @@ impl Exec<'_> {
         let mut reader = CopyReader::new(options.clone(), insert.table.name(), names);
         client.copy_in(options.encoding(), insert.targets.len())?;
         let mut writer = Inserter::new(insert, self.env);
+        writer.begin(self)?;
         let (mut buffer, mut rows) = (Vec::new(), 0);
         loop {
             let more = client.copy_data(&mut buffer)?;
@@ -60,7 +61,7 @@ impl Exec<'_> {
                 }
                 let written = self.in_time(waits, |exec| writer.write(exec, &mut |_| Ok(ControlFlow::Continue(()))));
                 match written {
-                    Ok(_) => rows += 1,
+                    Ok(written) => rows += u64::from(written),
                     Err(Fail::Sql(error)) => return Err(row.explain_row(error).into()),
                     Err(abort) => return Err(abort),
                 }

@@ -1,17 +1,22 @@
-//! CREATE PROCEDURE and DROP PROCEDURE.
+//! CREATE and DROP of procedures and functions.
 
 use super::Fail;
 use super::ddl::Ddl;
-use crate::bind::{argument_types, check_recursion, compile_new, define_arguments};
-use crate::catalog::procedure::Procedure;
-use crate::parse::procedure::{CreateProcedure, DropProcedures};
+use crate::bind::{argument_types, check_returns, compile_new, define_arguments, define_function};
+use crate::catalog::procedure::{Procedure, Returns};
+use crate::error::unsupported;
+use crate::parse::procedure::{
+    AlterProcedure, CreateProcedure, DropProcedures, Language, ReturnsSyntax, RoutineChange, RoutineKind,
+};
 use crate::table_lock::Mode;
 use crate::types::type_name;
 use crate::{SqlError, state};
+use hotrow_storage::Type;
 use hotrow_sync::Arc;
 
 impl Ddl<'_> {
-    /// Runs CREATE [OR REPLACE] PROCEDURE. Everything that the body names must exist.
+    /// Runs CREATE [OR REPLACE] PROCEDURE or FUNCTION. Everything that the body names must exist, unless it is that of
+    /// a function in PL/pgSQL, or `check_function_bodies` is off: then the body is bound when it is called.
     pub(crate) fn create_procedure(&mut self, create: &CreateProcedure) -> Result<&'static str, Fail> {
         self.check_memory()?;
         let lock = procedure_lock(&create.name);
@@ -22,35 +27,33 @@ impl Ddl<'_> {
             argument.default.iter().try_for_each(|default| self.keep_mentioned(&**default))?;
         }
         let arguments = define_arguments(&create.arguments, self.view())?;
-        if let Some(known) = self.view().procedure(&create.name) {
-            let types = |procedure: &Procedure| procedure.arguments.iter().map(|a| (a.mode, a.ty)).collect::<Vec<_>>();
-            let given: Vec<_> = arguments.iter().map(|argument| (argument.mode, argument.ty)).collect();
-            let same = types(&known) == given;
-            if !create.replace || !same {
-                let message = format!("procedure \"{}\" already exists", create.name);
-                let error = SqlError::new(state::DUPLICATE_FUNCTION, message);
-                return Err(match create.replace {
-                    true => error
-                        .detail(format!("It is {}.", known.signature()))
-                        .hint("A procedure is replaced by one with the same arguments; use DROP PROCEDURE first."),
-                    false => error.detail(format!("It is {}. There are no two of one name.", known.signature())),
+        let function = match &create.function {
+            Some(written) => {
+                if let Some(ReturnsSyntax::Value(ty)) = &written.returns {
+                    let ty = self.view().data_type(ty)?;
+                    self.keep_type(ty)?;
                 }
-                .into());
+                Some(define_function(written, &arguments, self.view())?)
             }
+            None => None,
+        };
+        let procedure = Arc::new(Procedure::new(create, arguments, function, self.view().styles));
+        if let Some(known) = self.view().procedure(&create.name) {
+            check_replaced(&known, &procedure, create.replace)?;
         }
-        // Locks the procedures that the new one calls: otherwise two that call each other could be created at once.
-        for name in check_recursion(&create.name, &create.body, self.view())? {
-            self.lock(&procedure_lock(&name), Mode::Shared)?;
+        check_returns(&procedure)?;
+        let is_checked = self.context.settings.borrow().checks_bodies();
+        // A body may call itself.
+        self.context.transaction.changes.procedures.insert(create.name.clone(), Some(procedure.clone()));
+        if is_checked && (procedure.function.is_none() || procedure.language == Language::Sql) {
+            compile_new(&procedure, self.view())?;
         }
-        check_recursion(&create.name, &create.body, self.view())?;
-        let procedure = Procedure::new(create, arguments, self.view().styles);
-        compile_new(&procedure, self.view())?;
-        self.context.transaction.changes.procedures.insert(create.name.clone(), Some(Arc::new(procedure)));
-        Ok("CREATE PROCEDURE")
+        Ok(create.tag())
     }
 
-    /// Runs DROP PROCEDURE. A procedure that calls a dropped one fails when it is called.
+    /// Runs DROP PROCEDURE, DROP FUNCTION or DROP ROUTINE. A body that calls a dropped one fails when it does so.
     pub(crate) fn drop_procedures(&mut self, drop: &DropProcedures) -> Result<&'static str, Fail> {
+        let word = drop.kind.word();
         for (name, types) in &drop.procedures {
             let types = types.as_ref().map(|types| argument_types(types, self.view())).transpose()?;
             self.lock(&procedure_lock(name), Mode::Exclusive)?;
@@ -58,30 +61,119 @@ impl Ddl<'_> {
                 Some(types) => known.inputs().map(|argument| argument.ty).eq(types.iter().copied()),
                 None => true,
             };
-            if self.view().procedure(name).filter(matching).is_some() {
+            if let Some(known) = self.view().procedure(name).filter(matching) {
+                if drop.kind != RoutineKind::Routine && known.word() != word && types.is_none() {
+                    return Err(undefined(drop.kind, name, None).into());
+                }
+                if drop.kind != RoutineKind::Routine && known.word() != word {
+                    let message = format!("{} is not a {word}", known.signature());
+                    return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
+                }
+                self.drop_triggers_of(&known, drop.cascade)?;
                 self.context.transaction.changes.procedures.insert(name.clone(), None);
                 continue;
             }
-            let shown = match &types {
-                Some(types) => types.iter().map(|ty| type_name(Some(*ty))).collect::<Vec<_>>().join(", "),
-                None => String::new(),
-            };
             if drop.if_exists {
-                let message = format!("procedure {name}({shown}) does not exist, skipping");
-                self.notice(state::SUCCESSFUL_COMPLETION, message);
+                let error = undefined(drop.kind, name, Some(types.as_deref().unwrap_or_default()));
+                self.notice(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message));
                 continue;
             }
-            let message = match types {
-                Some(_) => format!("procedure {name}({shown}) does not exist"),
-                None => format!("could not find a procedure named \"{name}\""),
-            };
-            return Err(SqlError::new(state::UNDEFINED_FUNCTION, message).into());
+            return Err(undefined(drop.kind, name, types.as_deref()).into());
         }
-        Ok("DROP PROCEDURE")
+        Ok(drop.tag())
     }
 }
 
+impl Ddl<'_> {
+    /// Runs ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE.
+    pub(super) fn alter_procedure(&mut self, alter: &AlterProcedure) -> Result<(), Fail> {
+        let AlterProcedure { kind, name, types, change } = alter;
+        self.lock(&procedure_lock(name), Mode::Exclusive)?;
+        let types = types.as_ref().map(|types| argument_types(types, self.view())).transpose()?;
+        let matching = |known: &Arc<Procedure>| {
+            let is_kind = *kind == RoutineKind::Routine || known.word() == kind.word();
+            let inputs = || known.inputs().map(|argument| argument.ty);
+            is_kind && types.as_ref().is_none_or(|types| inputs().eq(types.iter().copied()))
+        };
+        let Some(known) = self.view().procedure(name).filter(matching) else {
+            return Err(undefined(*kind, name, types.as_deref()).into());
+        };
+        match change {
+            RoutineChange::Owner(role) => Ok(self.check_owner(role)?),
+            RoutineChange::SetSchema(schema) if schema == "public" => Ok(()),
+            RoutineChange::SetSchema(_) => Err(unsupported("a procedure outside schema public").into()),
+            RoutineChange::Rename(new) => self.rename_procedure(&known, new),
+        }
+    }
+
+    /// Gives a procedure or function another name. Bodies that call it mean the old name.
+    fn rename_procedure(&mut self, known: &Procedure, new: &str) -> Result<(), Fail> {
+        self.lock(&procedure_lock(new), Mode::Exclusive)?;
+        if self.view().procedure(new).is_some() {
+            let message = format!("function \"{new}\" already exists");
+            return Err(SqlError::new(state::DUPLICATE_FUNCTION, message).into());
+        }
+        if known.function.is_some_and(|function| function.returns == Returns::Trigger) {
+            return Err(unsupported("another name of a trigger's function").into());
+        }
+        let procedures = &mut self.context.transaction.changes.procedures;
+        procedures.insert(known.name.clone(), None);
+        procedures.insert(new.to_owned(), Some(Arc::new(known.renamed(new))));
+        Ok(())
+    }
+}
+
+/// Returns the error for a procedure or function that does not exist.
+fn undefined(kind: RoutineKind, name: &str, types: Option<&[Type]>) -> SqlError {
+    let word = kind.word();
+    let message = match types {
+        Some(types) => {
+            let shown: Vec<_> = types.iter().map(|ty| type_name(Some(*ty))).collect();
+            format!("{word} {name}({}) does not exist", shown.join(", "))
+        }
+        None => format!("could not find a {word} named \"{name}\""),
+    };
+    SqlError::new(state::UNDEFINED_FUNCTION, message)
+}
+
+/// Checks that a procedure or function may take the place of one of its name.
+fn check_replaced(known: &Procedure, new: &Procedure, replace: bool) -> Result<(), SqlError> {
+    let types = |procedure: &Procedure| procedure.arguments.iter().map(|a| (a.mode, a.ty)).collect::<Vec<_>>();
+    let returns = |procedure: &Procedure| procedure.function.map(|function| function.returns);
+    let word = new.word();
+    let taken = || SqlError::new(state::DUPLICATE_FUNCTION, format!("{word} \"{}\" already exists", new.name));
+    if !replace {
+        if types(known) == types(new) {
+            let message = format!("function \"{}\" already exists with same argument types", new.name);
+            return Err(SqlError::new(state::DUPLICATE_FUNCTION, message));
+        }
+        let kind = if known.word() == word { String::new() } else { format!(" {}", known.word()) };
+        return Err(taken().detail(format!("It is{kind} {}. There are no two of one name.", known.signature())));
+    }
+    let drops = format!("use DROP {} first.", known.word().to_uppercase());
+    if known.word() != word {
+        let message = "cannot change routine kind";
+        let detail = format!("\"{}\" is a {}.", known.name, known.word());
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).detail(detail));
+    }
+    if types(known) != types(new) {
+        let hint = format!("A {word} is replaced by one with the same arguments; {drops}");
+        return Err(taken().detail(format!("It is {}.", known.signature())).hint(hint));
+    }
+    let hint = format!("Use DROP {} {} first.", word.to_uppercase(), known.identity());
+    let named = known.arguments.iter().zip(&new.arguments).filter_map(|(known, new)| Some((known.name.as_ref()?, new)));
+    if let Some((name, _)) = named.into_iter().find(|(name, new)| new.name.as_ref() != Some(*name)) {
+        let message = format!("cannot change name of input parameter \"{name}\"");
+        return Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message).hint(hint));
+    }
+    if returns(known) != returns(new) {
+        let message = "cannot change return type of existing function";
+        return Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message).hint(hint));
+    }
+    Ok(())
+}
+
 /// Returns the name of the lock on a procedure. No table has this name.
-fn procedure_lock(name: &str) -> String {
+pub(super) fn procedure_lock(name: &str) -> String {
     format!("{name}\0procedure")
 }

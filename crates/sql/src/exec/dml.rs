@@ -1,9 +1,11 @@
 //! INSERT, UPDATE, DELETE.
 
 use super::foreign_key::{Events, Missing};
+use super::trigger::Assignments;
 use super::{Exec, Fail, Sink, recycle, scan};
 use crate::catalog::{Table, foreign_key};
 use crate::expr::{Env, Expr, Input, RowRules};
+use crate::parse::trigger::{TriggerEvent, TriggerTime};
 use crate::plan::{Access, Delete, Graph, Insert, Node, OnConflict, Path, Source, Update};
 use crate::{SqlError, state};
 use hotrow_storage::{IndexRef, Key, Row, RowMut, RowRef, Value};
@@ -18,6 +20,7 @@ impl Exec<'_> {
         match &insert.source {
             Source::Rows(rows) => {
                 let mut writer = Inserter::new(insert, self.env);
+                writer.begin(self)?;
                 let mut count = 0;
                 for exprs in rows {
                     writer.start()?;
@@ -50,6 +53,7 @@ impl Exec<'_> {
             Ok(ControlFlow::Continue(()))
         })?;
         let mut writer = Inserter::new(insert, self.env);
+        writer.begin(self)?;
         let mut count = 0;
         for values in rows {
             self.env.check_cancelled()?;
@@ -65,7 +69,8 @@ impl Exec<'_> {
 
     /// Runs an UPDATE. Returns the number of updated rows.
     pub(crate) fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<u64, Fail> {
-        self.with_events(update.foreign_keys.as_ref(), |exec, events| exec.update_rows(update, events, sink))
+        let what = (TriggerEvent::Update, &update.assignments[..]);
+        self.with_events(update.consequences.as_ref(), what, |exec, events| exec.update_rows(update, events, sink))
     }
 
     fn update_rows(
@@ -91,7 +96,8 @@ impl Exec<'_> {
 
     /// Runs a DELETE. Returns the number of deleted rows.
     pub(crate) fn delete(&mut self, delete: &Delete, sink: Sink<'_>) -> Result<u64, Fail> {
-        self.with_events(delete.foreign_keys.as_ref(), |exec, events| exec.delete_rows(delete, events, sink))
+        let what = (TriggerEvent::Delete, &[][..]);
+        self.with_events(delete.consequences.as_ref(), what, |exec, events| exec.delete_rows(delete, events, sink))
     }
 
     fn delete_rows(
@@ -120,15 +126,25 @@ impl Exec<'_> {
     }
 
     /// Changes rows by calling `change`. If the statement concerns foreign keys, then checks them and runs their
-    /// actions.
+    /// actions. Fires the triggers that fire once for the statement, of which `event` tells the kind and the columns
+    /// that are set, and those that fire after changes of rows.
     fn with_events<'g>(
         &mut self,
         graph: Option<&'g Arc<Graph>>,
+        (event, assignments): (TriggerEvent, &Assignments),
         change: impl FnOnce(&mut Self, Option<&mut Events<'g>>) -> Result<u64, Fail>,
     ) -> Result<u64, Fail> {
-        let mut events = graph.map(Events::new);
-        let count = change(self, events.as_mut())?;
-        events.map_or(Ok(()), |events| self.settle(events))?;
+        let Some(graph) = graph else { return change(self, None) };
+        let mut events = Events::new(graph);
+        let triggers = events.triggers();
+        if let Some(triggers) = triggers {
+            self.at_statement(triggers, TriggerTime::Before, event, assignments)?;
+        }
+        let count = change(self, Some(&mut events))?;
+        self.settle(events)?;
+        if let Some(triggers) = triggers {
+            self.at_statement(triggers, TriggerTime::After, event, assignments)?;
+        }
         Ok(count)
     }
 
@@ -143,6 +159,19 @@ impl Exec<'_> {
         sink: Sink<'_>,
     ) -> Result<bool, Fail> {
         let table = &delete.access.table;
+        if let Some(returning) = &delete.returning
+            && events.as_ref().is_some_and(|events| events.triggers().is_some())
+        {
+            // A trigger may keep the row.
+            let Some(found) = self.txn.read_for_update(table.id, key)? else { return Ok(false) };
+            let mut row = Row::new(&table.layout);
+            row.copy_from(found);
+            let deleted = self.delete_row(table, key, events)?;
+            if deleted {
+                answer(returning, &self.env, self.scratch, &input(row.as_ref(), beside), sink)?;
+            }
+            return Ok(deleted);
+        }
         if let Some(returning) = &delete.returning
             && let Some(row) = self.txn.read_for_update(table.id, key)?
         {
@@ -162,7 +191,21 @@ impl Exec<'_> {
         if let Some(events) = events {
             self.env.memory.check()?;
             let Some(row) = self.txn.read_for_update(table.id, key)? else { return Ok(false) };
-            events.deleted(row);
+            let Some(triggers) = events.triggers() else {
+                events.deleted(row);
+                return Ok(self.txn.delete(table.id, key)? == Write::Done);
+            };
+            let mut old = Row::new(&table.layout);
+            old.copy_from(row);
+            let goes = self.before_row(triggers, TriggerEvent::Delete, &[], Some(old.as_ref()), None)?;
+            if !goes {
+                return Ok(false);
+            }
+            self.check_same(table, key, old.as_ref(), "deleted")?;
+            self.txn.delete(table.id, key)?;
+            events.deleted(old.as_ref());
+            events.fires(TriggerEvent::Delete, &[], Some(old.as_ref()), None);
+            return Ok(true);
         }
         Ok(self.txn.delete(table.id, key)? == Write::Done)
     }
@@ -250,19 +293,33 @@ impl Exec<'_> {
         old.copy_from(found);
         let mut row = old.clone();
         let scratch = &mut *self.scratch;
-        if !row.change(|row| change_row(update, filter, excluded, &env, scratch, row))? {
+        let triggers = events.as_ref().and_then(|events| events.triggers()).filter(|known| known.change_updates());
+        if let Some(triggers) = triggers {
+            let assigned = row.change(|row| assign_row(update, filter, excluded, &env, scratch, row))?;
+            let (before, assignments) = (Some(old.as_ref()), &update.assignments);
+            if !assigned || !self.before_row(triggers, TriggerEvent::Update, assignments, before, Some(&mut row))? {
+                return Ok(false);
+            }
+            self.check_same(table, key, old.as_ref(), "updated")?;
+            row.change(|row| complete_row(table, &update.rules, row, &env))?;
+        } else if !row.change(|row| change_row(update, filter, excluded, &env, scratch, row))? {
             return Ok(false);
         }
+        let moves = update.moves || triggers.is_some() && table.key_of(row.as_ref()) != *key;
         let missing = match &events {
-            Some(events) => self.missing(events, (!update.moves).then(|| old.as_ref()), row.as_ref())?,
+            Some(events) => self.missing(events, (!moves).then(|| old.as_ref()), row.as_ref())?,
             None => Missing::new(),
         };
-        let written = if update.moves {
+        let written = if moves {
             self.txn.delete(table.id, key)?;
             self.txn.insert(table.id, row.as_ref())?
         } else {
             self.txn.update(table.id, key, &mut |target| {
-                update.changed().for_each(|column| target.set(column, &row.as_ref().value(column)));
+                let mut set = |column: usize| target.set(column, &row.as_ref().value(column));
+                match triggers {
+                    Some(_) => (0..table.stored()).for_each(set),
+                    None => update.changed().for_each(&mut set),
+                }
                 Ok(())
             })?
         };
@@ -274,6 +331,8 @@ impl Exec<'_> {
         if let Some(events) = events {
             events.updated(old.as_ref(), row.as_ref());
             events.refers(missing, row.as_ref());
+            let (old, new) = (Some(old.as_ref()), Some(row.as_ref()));
+            events.fires(TriggerEvent::Update, &update.assignments, old, new);
         }
         if let Some(returning) = &update.returning {
             answer(returning, &env, self.scratch, &input(row.as_ref(), excluded), sink)?;
@@ -292,7 +351,8 @@ pub(crate) struct Inserter<'i> {
     defaulted: Vec<usize>,
     /// The rows that ON CONFLICT DO UPDATE has inserted or changed.
     written: HashSet<Key>,
-    /// The changes that foreign keys have to check or to act on; `None` if the statement concerns no foreign key.
+    /// The changes that foreign keys have to check or to act on, and those after which triggers fire; `None` if the
+    /// statement concerns neither.
     events: Option<Events<'i>>,
 }
 
@@ -301,18 +361,38 @@ impl<'i> Inserter<'i> {
     pub(crate) fn new(insert: &'i Insert, env: Env<'i>) -> Self {
         let row = Row::new(&insert.table.layout);
         let defaulted = (0..insert.table.visible()).filter(|column| !insert.targets.contains(column)).collect();
-        let events = insert.foreign_keys.as_ref().map(Events::new);
+        let events = insert.consequences.as_ref().map(Events::new);
         Self { insert, env, row, defaulted, written: HashSet::new(), events }
     }
 
-    /// Ends the statement after its last row: checks foreign keys and runs their actions.
-    pub(crate) fn finish(self, exec: &mut Exec<'_>) -> Result<(), Fail> {
-        self.events.map_or(Ok(()), |events| exec.settle(events))
+    /// Fires the triggers that fire before the statement.
+    pub(crate) fn begin(&self, exec: &mut Exec<'_>) -> Result<(), Fail> {
+        self.at_statement(TriggerTime::Before, exec)
     }
 
-    /// Checks the foreign keys of the rows that have been written so far.
+    fn at_statement(&self, time: TriggerTime, exec: &mut Exec<'_>) -> Result<(), Fail> {
+        let Some(triggers) = self.events.as_ref().and_then(Events::triggers) else { return Ok(()) };
+        exec.at_statement(triggers, time, TriggerEvent::Insert, &[])?;
+        match &self.insert.on_conflict {
+            OnConflict::Update(_, update) => {
+                exec.at_statement(triggers, time, TriggerEvent::Update, &update.assignments)
+            }
+            OnConflict::Fail | OnConflict::Skip(_) => Ok(()),
+        }
+    }
+
+    /// Ends the statement after its last row: checks foreign keys, runs their actions and fires triggers.
+    pub(crate) fn finish(mut self, exec: &mut Exec<'_>) -> Result<(), Fail> {
+        let Some(events) = self.events.take() else { return Ok(()) };
+        self.events = Some(events.empty());
+        exec.settle(events)?;
+        self.at_statement(TriggerTime::After, exec)
+    }
+
+    /// Ends the statement as [`finish`](Self::finish) does, so that it can be ended again if that is undone.
     pub(crate) fn check(&self, exec: &mut Exec<'_>) -> Result<(), Fail> {
-        self.events.clone().map_or(Ok(()), |events| exec.settle(events))
+        self.events.clone().map_or(Ok(()), |events| exec.settle(events))?;
+        self.at_statement(TriggerTime::After, exec)
     }
 
     /// Begins a row: gives the columns that the source does not fill their defaults.
@@ -335,6 +415,20 @@ impl<'i> Inserter<'i> {
         let table = &self.insert.table;
         exec.check_memory(table.id)?;
         table.number_row(&mut self.row);
+        if let Some(triggers) = self.events.as_ref().and_then(Events::triggers) {
+            // If this attempt is undone, the next one begins with the row as it was given.
+            let mut row = self.row.clone();
+            let goes = exec.before_row(triggers, TriggerEvent::Insert, &[], None, Some(&mut row))?;
+            let given = std::mem::replace(&mut self.row, row);
+            let written = if goes { self.write_row(exec, sink) } else { Ok(false) };
+            self.row = given;
+            return written;
+        }
+        self.write_row(exec, sink)
+    }
+
+    fn write_row(&mut self, exec: &mut Exec<'_>, sink: Sink<'_>) -> Result<bool, Fail> {
+        let table = &self.insert.table;
         let (rules, env) = (&self.insert.rules, &self.env);
         self.row.change(|row| complete_row(table, rules, row, env))?;
         let missing = match &self.events {
@@ -364,6 +458,7 @@ impl<'i> Inserter<'i> {
         }
         if let Some(events) = &mut self.events {
             events.refers(missing, self.row.as_ref());
+            events.fires(TriggerEvent::Insert, &[], None, Some(self.row.as_ref()));
         }
         if let Some(returning) = &self.insert.returning {
             answer(returning, &self.env, exec.scratch, &Input::Row(self.row.as_ref()), sink)?;
@@ -415,8 +510,8 @@ impl Exec<'_> {
     }
 }
 
-/// Applies an UPDATE to a row, if it satisfies the filter.
-fn change_row(
+/// Sets the columns of an UPDATE in a row, if it satisfies the filter.
+fn assign_row(
     update: &Update,
     filter: Option<&Expr>,
     excluded: Option<Input<'_>>,
@@ -430,6 +525,21 @@ fn change_row(
         return Ok(false);
     }
     assign(update, excluded, env, scratch, row)?;
+    Ok(true)
+}
+
+/// Applies an UPDATE to a row, if it satisfies the filter.
+fn change_row(
+    update: &Update,
+    filter: Option<&Expr>,
+    excluded: Option<Input<'_>>,
+    env: &Env<'_>,
+    scratch: &mut super::Scratch,
+    row: &mut RowMut<'_>,
+) -> Result<bool, SqlError> {
+    if !assign_row(update, filter, excluded, env, scratch, row)? {
+        return Ok(false);
+    }
     complete_row(&update.access.table, &update.rules, row, env)?;
     Ok(true)
 }

@@ -1,4 +1,4 @@
-//! Checks foreign keys and runs their actions while rows change.
+//! Checks foreign keys and runs their actions while rows change, and notes the changes after which triggers fire.
 //!
 //! **A transaction that writes a referring row** looks for the referenced row before it writes, and holds the row that
 //! it finds: no other transaction deletes the row or changes its key until this one ends. Other transactions may hold
@@ -18,23 +18,27 @@
 //! A rehearsal changes nothing, so it finds violations that a run would not have. It passes over them, and handles
 //! equal events once.
 
+use super::trigger::{Assignments, Changed};
 use super::{Exec, Fail, scan};
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction as Action, values_of};
 use crate::context::SessionContext;
 use crate::expr::{Env, Input};
+use crate::parse::trigger::TriggerEvent;
 use crate::plan::deferred::{Event, EventKind};
-use crate::plan::{Access, Change, ChangePlan, Graph, Keys, Path, Referred};
+use crate::plan::{Access, Change, ChangePlan, Graph, Keys, Path, Referred, Triggers};
 use hotrow_storage::{Key, RowRef, Value};
 use hotrow_sync::Arc;
 use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
 
-/// The changes to a table's rows so far in a statement that foreign keys have to check or to act on.
+/// The changes to a table's rows so far in a statement that foreign keys have to check or to act on, and those after
+/// which triggers fire.
 #[derive(Clone)]
 pub(crate) struct Events<'p> {
     graph: &'p Arc<Graph>,
     node: usize,
     list: Vec<Event>,
+    changed: Vec<Changed>,
 }
 
 /// The foreign keys of a row whose referenced rows were not found: the number of each key, and the values that it has.
@@ -43,7 +47,40 @@ pub(super) type Missing = Vec<(usize, Vec<Value<'static>>)>;
 impl<'p> Events<'p> {
     /// Returns the empty list of a statement that has just begun.
     pub(super) fn new(graph: &'p Arc<Graph>) -> Self {
-        Self { graph, node: 0, list: Vec::new() }
+        Self { graph, node: 0, list: Vec::new(), changed: Vec::new() }
+    }
+
+    /// Returns the empty list of the same statement.
+    pub(super) fn empty(&self) -> Self {
+        Self { node: self.node, ..Self::new(self.graph) }
+    }
+
+    /// Returns the triggers of the table whose rows change.
+    pub(super) fn triggers(&self) -> Option<&'p Triggers> {
+        self.triggers_of(self.node)
+    }
+
+    /// Returns the triggers of a table of the graph.
+    pub(super) fn triggers_of(&self, node: usize) -> Option<&'p Triggers> {
+        self.graph.nodes[node].triggers.as_deref()
+    }
+
+    /// Returns the changes after which triggers fire.
+    pub(super) fn changed(&self) -> &[Changed] {
+        &self.changed
+    }
+
+    /// Notes that a row has changed, for the triggers that fire after that.
+    pub(super) fn fires(
+        &mut self,
+        event: TriggerEvent,
+        assignments: &Assignments,
+        old: Option<RowRef<'_>>,
+        new: Option<RowRef<'_>>,
+    ) {
+        if let Some(triggers) = self.triggers() {
+            self.changed.extend(Changed::of(triggers, self.node, event, assignments, old, new));
+        }
     }
 
     fn keys(&self) -> &'p Keys {
@@ -139,12 +176,17 @@ impl Exec<'_> {
     }
 
     /// Handles the events of a statement that is complete otherwise: makes the checks, or defers them if their keys
-    /// allow it, and runs the actions.
-    pub(super) fn settle(&mut self, events: Events<'_>) -> Result<(), Fail> {
-        let Events { graph, list, .. } = events;
+    /// allow it, runs the actions, and fires the triggers that fire after changes of rows.
+    pub(super) fn settle(&mut self, mut events: Events<'_>) -> Result<(), Fail> {
+        self.settle_keys(&mut events)?;
+        self.after_rows(&events)
+    }
+
+    fn settle_keys(&mut self, events: &mut Events<'_>) -> Result<(), Fail> {
+        let Events { graph, list, changed, .. } = events;
         let is_rehearsal = self.is_rehearsal();
         let mut seen = HashSet::new();
-        let mut events = VecDeque::from(list);
+        let mut events = VecDeque::from(std::mem::take(list));
         while let Some(event) = events.pop_front() {
             self.env.check_cancelled()?;
             if is_rehearsal && !seen.insert(format!("{event:?}")) {
@@ -156,7 +198,7 @@ impl Exec<'_> {
                 self.deferred.push(graph, event);
                 continue;
             }
-            events.extend(self.handle(graph, event)?);
+            events.extend(self.handle(graph, event, changed)?);
         }
         Ok(())
     }
@@ -168,14 +210,16 @@ impl Exec<'_> {
         loop {
             let Some((at, pending)) = self.deferred.due(from, ends) else { return Ok(()) };
             self.env.check_cancelled()?;
-            self.handle(&pending.graph, pending.event)?;
+            // Only checks are deferred, which change no rows.
+            self.handle(&pending.graph, pending.event, &mut Vec::new())?;
             self.deferred.done(at);
             from = at + 1;
         }
     }
 
-    /// Makes the check or runs the action that an event asks for. Returns the events that follow from it.
-    fn handle(&mut self, graph: &Arc<Graph>, event: Event) -> Result<Vec<Event>, Fail> {
+    /// Makes the check or runs the action that an event asks for. Returns the events that follow from it, and adds the
+    /// changes after which triggers fire.
+    fn handle(&mut self, graph: &Arc<Graph>, event: Event, changed: &mut Vec<Changed>) -> Result<Vec<Event>, Fail> {
         let Event { node, key, kind } = event;
         let keys = &graph.nodes[node];
         let referred = |key: usize| &keys.referrers[key];
@@ -193,7 +237,8 @@ impl Exec<'_> {
             return Ok(Vec::new());
         };
         let params: Vec<_> = old.iter().chain(&new).cloned().collect();
-        let follows = self.act(graph, change, &params)?;
+        let Events { list: follows, changed: fires, .. } = self.act(graph, change, &params)?;
+        changed.extend(fires);
         if action == Action::SetDefault {
             // The defaults may be the same values.
             self.check_not_referred(referred, &old, true)?;
@@ -235,7 +280,12 @@ impl Exec<'_> {
 
     /// Runs an action on the rows that refer to a row. Returns the events of these rows. No other row can come to refer
     /// to the row meanwhile.
-    fn act(&mut self, graph: &Arc<Graph>, change: &Change, params: &[Value<'static>]) -> Result<Vec<Event>, Fail> {
+    fn act<'g>(
+        &mut self,
+        graph: &'g Arc<Graph>,
+        change: &Change,
+        params: &[Value<'static>],
+    ) -> Result<Events<'g>, Fail> {
         let env = Env { params, frames: None, keeps_reads: true, ..self.env };
         let mut exec = self.with_env(env);
         let access = match &change.plan {
@@ -245,7 +295,7 @@ impl Exec<'_> {
         exec.txn.hold_reads(true);
         let rows = exec.keys(access);
         exec.txn.hold_reads(false);
-        let mut events = Events { graph, node: change.node, list: Vec::new() };
+        let mut events = Events { node: change.node, ..Events::new(graph) };
         for row in rows? {
             exec.env.check_cancelled()?;
             exec.env.memory.check_push(&events.list)?;
@@ -257,6 +307,6 @@ impl Exec<'_> {
                 }
             };
         }
-        Ok(events.list)
+        Ok(events)
     }
 }

@@ -16,6 +16,7 @@
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `dml_from` | UPDATE … FROM, DELETE … USING |
 //! | `foreign_key` | what foreign keys check, and their actions |
+//! | `trigger` | triggers that fire |
 //! | `ddl` | what DDL works with |
 //! | `table`, `alter`, `rebuild` | definitions of tables: a changed table is a new table |
 //! | `index` | CREATE INDEX, DROP INDEX |
@@ -27,7 +28,7 @@
 //! | `schema`, `comment` | schemas and owners; COMMENT ON |
 //! | `enumeration`, `relabel` | CREATE, ALTER and DROP TYPE; other names of labels |
 //! | `like` | LIKE in CREATE TABLE |
-//! | `define` | definitions of procedures |
+//! | `define`, `triggers` | definitions of procedures and functions, and of triggers |
 //! | `view` | definitions of views |
 //! | `measured` | operators that count |
 //! | `procedure` | CALL |
@@ -73,6 +74,8 @@ mod storage;
 mod subquery;
 mod table;
 mod table_function;
+mod trigger;
+mod triggers;
 mod view;
 mod window;
 mod window_frame;

@@ -1,23 +1,26 @@
-//! CALL: runs the body of a procedure over a frame of values.
+//! CALL, and calls of functions: runs the body of a procedure or function over a frame of values.
 
 use super::body::{
     Frame, Machine, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, too_many_rows,
 };
 use super::{Exec, Fail, owned, width};
+use crate::catalog::procedure::{Procedure, Returns};
 use crate::client::Notice;
 use crate::context::SessionContext;
-use crate::expr::{Env, Input};
+use crate::expr::{Env, Expr, Input, lost};
 use crate::plan::deferred::DeferredMark;
-use crate::plan::{Call, Plan, Planned, PlannedStatement, PlannedValue, Slots, Target, read_only_violation};
-use crate::{OutputColumn, SqlError, depth};
+use crate::plan::{
+    Body, Call, Callee, Plan, Planned, PlannedStatement, PlannedValue, Slots, Target, read_only_violation,
+};
+use crate::{OutputColumn, SqlError, depth, state};
 use hotrow_storage::{Type, Value};
 use hotrow_txn::Savepoint;
 use std::ops::ControlFlow;
 
-/// A procedure that runs.
+/// A procedure or function that runs.
 struct Running<'r, 'x> {
     exec: &'r mut Exec<'x>,
-    call: &'r Call,
+    procedure: &'r Procedure,
     /// The values of the arguments, of `found` and of the variables, in this order.
     values: Vec<Value<'static>>,
     /// Whether the transaction must not write.
@@ -27,17 +30,91 @@ struct Running<'r, 'x> {
 impl Exec<'_> {
     /// Runs a procedure. Returns the values of its output arguments, in order.
     pub(crate) fn call(&mut self, call: &Call, read_only: bool) -> Result<Vec<Value<'static>>, Fail> {
-        depth::check()?;
-        let mut values = Vec::with_capacity(call.body.slots);
-        for argument in &call.arguments {
-            values.push(argument.eval(&self.env, &Input::NONE)?.into_owned());
+        let body = call.callee.running().ok_or_else(|| lost("a body"))?;
+        let mut values = Vec::with_capacity(body.slots);
+        if call.arguments.iter().any(Expr::has_subquery) {
+            self.with_subqueries(|env| arguments(&call.arguments, env, &mut values))?;
+        } else {
+            arguments(&call.arguments, &self.env, &mut values)?;
         }
-        values.push(Value::Bool(false));
-        values.resize(call.body.slots, Value::Null);
-        let mut running = Running { exec: self, call, values, read_only };
-        run_body(&mut running, &call.body.block)?;
-        Ok(call.outputs().map(|(at, _)| running.values[at].borrowed().into_owned()).collect())
+        let (_, mut values) = self.run_body(&call.callee.procedure, &body, values, read_only)?;
+        Ok(call.callee.outputs().map(|(at, _)| std::mem::replace(&mut values[at], Value::Null)).collect())
     }
+
+    /// Calls a function. `given` are the values of the arguments that go in. Returns the result.
+    pub(crate) fn invoke(&mut self, callee: &Callee, given: Vec<Value<'static>>) -> Result<Value<'static>, Fail> {
+        let procedure = &callee.procedure;
+        let body = callee.running().ok_or_else(|| lost("a body"))?;
+        let mut given = given.into_iter();
+        let mut values = Vec::with_capacity(body.slots);
+        for argument in &procedure.arguments {
+            let value = if procedure.is_given(argument) { given.next() } else { None };
+            values.push(value.unwrap_or(Value::Null));
+        }
+        let read_only = self.env.context.is_some_and(|context| context.transaction.read_only.get());
+        let (returned, mut values) = self.run_body(procedure, &body, values, read_only)?;
+        if let Some((at, _)) = callee.outputs().next() {
+            return Ok(std::mem::replace(&mut values[at], Value::Null));
+        }
+        match (returned, procedure.function.map(|function| function.returns)) {
+            (Some(value), _) => Ok(value),
+            (None, Some(Returns::Nothing)) => Ok(Value::text("").into_owned()),
+            (None, _) => {
+                let message = "control reached end of function without RETURN";
+                let error = SqlError::new(state::FUNCTION_EXECUTED_NO_RETURN_STATEMENT, message);
+                Err(error.context(format!("PL/pgSQL function {}", procedure.identity())).into())
+            }
+        }
+    }
+
+    /// Runs a body. `values` are those of the arguments. Returns the value after RETURN, and all values of the frame.
+    fn run_body(
+        &mut self,
+        procedure: &Procedure,
+        body: &Body,
+        mut values: Vec<Value<'static>>,
+        read_only: bool,
+    ) -> Result<(Option<Value<'static>>, Vec<Value<'static>>), Fail> {
+        depth::check()?;
+        values.push(Value::Bool(false));
+        values.resize(body.slots, Value::Null);
+        self.run_in_frame(procedure, body, values, read_only)
+    }
+
+    /// Runs the body of a trigger's function over the values of its frame. Returns the value after RETURN, and all
+    /// values of the frame.
+    pub(super) fn run_frame(
+        &mut self,
+        procedure: &Procedure,
+        body: &Body,
+        values: Vec<Value<'static>>,
+    ) -> Result<(Option<Value<'static>>, Vec<Value<'static>>), Fail> {
+        depth::check()?;
+        self.run_in_frame(procedure, body, values, false)
+    }
+
+    fn run_in_frame(
+        &mut self,
+        procedure: &Procedure,
+        body: &Body,
+        values: Vec<Value<'static>>,
+        read_only: bool,
+    ) -> Result<(Option<Value<'static>>, Vec<Value<'static>>), Fail> {
+        // The body cannot name the rows around its call.
+        let env = Env { frames: None, ..self.env };
+        let mut exec = self.with_env(env);
+        let mut running = Running { exec: &mut exec, procedure, values, read_only };
+        let returned = run_body(&mut running, &body.block)?;
+        Ok((returned, running.values))
+    }
+}
+
+/// Adds the values of arguments.
+fn arguments(exprs: &[Expr], env: &Env<'_>, values: &mut Vec<Value<'static>>) -> Result<(), SqlError> {
+    for expr in exprs {
+        values.push(expr.eval(env, &Input::NONE)?.into_owned());
+    }
+    Ok(())
 }
 
 impl<'x> Running<'_, 'x> {
@@ -153,7 +230,7 @@ impl Machine for Running<'_, '_> {
     }
 
     fn frame(&mut self) -> Frame<'_> {
-        let found = self.call.procedure.arguments.len();
+        let found = self.procedure.arguments.len();
         Frame { values: &mut self.values, found, styles: self.exec.env.styles }
     }
 
@@ -178,11 +255,11 @@ impl Machine for Running<'_, '_> {
         Ok(())
     }
 
-    /// Adds the procedure's name and the line to an error. A position in the text is left out: it would be one in the
+    /// Adds the place in the body to an error. A position in the text is left out: it would be one in the
     /// text of the procedure, which the client has not sent.
-    fn locate(&self, fail: Fail, line: usize, _: &str) -> Fail {
+    fn locate(&self, fail: Fail, line: usize, what: &str) -> Fail {
         match fail {
-            Fail::Sql(error) => Fail::Sql(error.within(&self.call.procedure.name, line)),
+            Fail::Sql(error) => Fail::Sql(error.within(self.procedure.place(line, what))),
             abort @ Fail::Abort(_) => abort,
         }
     }

@@ -40,6 +40,8 @@ impl Ddl<'_> {
                 self.alter_relation(*kind, name, *if_exists, change)?;
             }
             Definition::Type(statement) => self.run_type(statement)?,
+            Definition::Trigger(statement) => self.run_trigger(statement)?,
+            Definition::Routine(alter) => self.alter_procedure(alter)?,
             Definition::Comment(commented, text) => self.comment(commented, text.as_deref())?,
             Definition::Privileges { revoke, granted, columns, roles } => {
                 self.check_granted(granted, columns)?;
@@ -126,7 +128,7 @@ impl Ddl<'_> {
             },
             Granted::Routines(names) => match names.iter().find(|name| self.view().procedure(name).is_none()) {
                 Some(name) => {
-                    let message = format!("procedure {name} does not exist");
+                    let message = format!("function {name} does not exist");
                     Err(SqlError::new(state::UNDEFINED_FUNCTION, message))
                 }
                 None => Ok(()),

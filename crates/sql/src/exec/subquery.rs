@@ -7,9 +7,9 @@
 use super::join::push_equal;
 use super::{Exec, Fail};
 use crate::expr::{
-    Comparison, Content, Env, Expr, Frame, Input, Kept, Subqueries, Subquery, SubqueryTest, compare, lost,
+    Comparison, Content, Env, Expr, Frame, Input, Invocation, Kept, Subqueries, Subquery, SubqueryTest, compare, lost,
 };
-use crate::plan::Node;
+use crate::plan::{Callee, Node};
 use crate::{SqlError, depth, state};
 use hotrow_storage::{ArrayBuilder, Key, KeyBuilder, Value};
 use hotrow_txn::Abort;
@@ -104,6 +104,13 @@ impl Subqueries for Runner<'_> {
         let arguments = values(&subquery.arguments, env, row)?;
         judged(&self.run(subquery, env, &arguments)?)
     }
+
+    fn invoke(&self, invocation: &Invocation, arguments: Vec<Value<'static>>) -> Result<Value<'static>, SqlError> {
+        let callee = invocation.callee.get::<Callee>().ok_or_else(|| lost("a function"))?;
+        let mut exec = self.exec.try_borrow_mut().map_err(|_| lost("the transaction"))?;
+        let result = exec.invoke(callee, arguments);
+        result.map_err(|fail| self.failed(fail))
+    }
 }
 
 fn values<'a>(exprs: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Vec<Value<'a>>, SqlError> {
@@ -116,12 +123,15 @@ impl Runner<'_> {
         let mut exec = self.exec.try_borrow_mut().map_err(|_| lost("the transaction"))?;
         let frame = Frame { id: subquery.frame, content: Content::Row(arguments), next: env.frames };
         let answer = exec.inside(&frame).answer(subquery);
-        answer.map_err(|fail| {
-            if let Fail::Abort(abort) = fail {
-                self.abort.set(Some(abort));
-            }
-            fail.into()
-        })
+        answer.map_err(|fail| self.failed(fail))
+    }
+
+    /// Returns the error with which an expression fails, and keeps the abort that has caused it if there is one.
+    fn failed(&self, fail: Fail) -> SqlError {
+        if let Fail::Abort(abort) = fail {
+            self.abort.set(Some(abort));
+        }
+        fail.into()
     }
 }
 

@@ -142,6 +142,7 @@ impl Expr {
             Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => return self.eval(env, row),
             Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => return self.eval(env, row),
             Expr::Subquery(subquery) => return frame::evaluate(subquery, env, row),
+            Expr::Invoke(invocation) => return frame::invoke(invocation, env, row),
             Expr::Compare(comparison, pair, blanks) => {
                 let (left, right) = (pair.0.eval(env, row)?, pair.1.eval(env, row)?);
                 if left.is_null() || right.is_null() {

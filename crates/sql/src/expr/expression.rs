@@ -1,6 +1,6 @@
 //! Bound expressions.
 
-use super::{Arithmetic, Comparison, Function, Strictness, Subquery};
+use super::{Arithmetic, Comparison, Function, Invocation, Strictness, Subquery};
 use hotrow_storage::{Type, Value};
 
 /// A LIKE or ILIKE of a text with a pattern.
@@ -77,6 +77,8 @@ pub enum Expr {
     Cast(Box<Expr>, Type, Type, Strictness),
     /// A subquery.
     Subquery(Box<Subquery>),
+    /// A call of a user's function.
+    Invoke(Box<Invocation>),
 }
 
 impl Expr {
@@ -100,6 +102,7 @@ impl Expr {
             Expr::Arithmetic(_, pair) | Expr::Concat(pair) => vec![&pair.0, &pair.1],
             Expr::In(expr, list, _) => std::iter::once(&**expr).chain(list).collect(),
             Expr::Subquery(subquery) => subquery.operands.iter().chain(&subquery.arguments).collect(),
+            Expr::Invoke(invocation) => invocation.arguments.iter().collect(),
             Expr::Like(like) => vec![&like.text, &like.pattern],
             Expr::Case(arms, otherwise) => {
                 arms.iter().flat_map(|(when, then)| [when, then]).chain(std::iter::once(&**otherwise)).collect()
@@ -125,6 +128,7 @@ impl Expr {
             }
             Expr::In(expr, list, _) => std::iter::once(&mut **expr).chain(list).collect(),
             Expr::Subquery(subquery) => subquery.operands.iter_mut().chain(&mut subquery.arguments).collect(),
+            Expr::Invoke(invocation) => invocation.arguments.iter_mut().collect(),
             Expr::Like(like) => vec![&mut like.text, &mut like.pattern],
             Expr::Case(arms, otherwise) => {
                 arms.iter_mut().flat_map(|(when, then)| [when, then]).chain(std::iter::once(&mut **otherwise)).collect()
@@ -146,10 +150,11 @@ impl Expr {
     }
 
     /// Whether the value is the same for every row of a statement: the expression refers to no column of the row, and
-    /// has no subquery and no volatile function.
+    /// has no subquery, no user's function and no volatile one.
     pub fn is_row_independent(&self) -> bool {
         !self.any(&mut |part| match part {
-            Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) | Expr::Subquery(_) => true,
+            Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => true,
+            Expr::Subquery(_) | Expr::Invoke(_) => true,
             Expr::Call(function, _) => function.is_volatile(),
             _ => false,
         })

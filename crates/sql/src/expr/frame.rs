@@ -5,7 +5,7 @@
 //! it. The frames form a list, from the innermost outwards. Frames also hold the rows of WITH, and the means to run
 //! subqueries.
 
-use super::{Env, Expr, Input, Kept, Subquery};
+use super::{Env, Expr, Input, Invocation, Kept, Subquery};
 use crate::{SqlError, state};
 use hotrow_storage::Value;
 use std::fmt;
@@ -36,6 +36,9 @@ pub enum Content<'a> {
 pub trait Subqueries: fmt::Debug {
     /// Runs a subquery and returns its value. The expression that contains it is evaluated over `row`.
     fn evaluate(&self, subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError>;
+
+    /// Runs a user's function over the values of its arguments, and returns its result.
+    fn invoke(&self, invocation: &Invocation, arguments: Vec<Value<'static>>) -> Result<Value<'static>, SqlError>;
 }
 
 impl<'a> Frame<'a> {
@@ -55,13 +58,28 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Runs a subquery by means of the innermost frame of the kind [`Content::Subqueries`], and returns its value.
-pub(super) fn evaluate<'a>(subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'a>, SqlError> {
+/// Returns the means to run subqueries that the innermost frame of the kind [`Content::Subqueries`] has.
+fn way<'a>(env: &Env<'a>) -> Result<&'a dyn Subqueries, SqlError> {
     let way = Frame::find(env.frames, |frame| match frame.content {
         Content::Subqueries(subqueries) => Some(subqueries),
         Content::Row(_) | Content::Rows(_) => None,
     });
-    way.ok_or_else(|| lost("a subquery"))?.evaluate(subquery, env, row)
+    way.ok_or_else(|| lost("a subquery"))
+}
+
+/// Runs a subquery and returns its value.
+pub(super) fn evaluate<'a>(subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'a>, SqlError> {
+    way(env)?.evaluate(subquery, env, row)
+}
+
+/// Calls a user's function, and returns its result.
+pub(super) fn invoke<'a>(invocation: &Invocation, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'a>, SqlError> {
+    let arguments = invocation.arguments.iter().map(|argument| Ok(argument.eval(env, row)?.into_owned()));
+    let arguments = arguments.collect::<Result<Vec<_>, SqlError>>()?;
+    if invocation.is_strict && arguments.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    way(env)?.invoke(invocation, arguments)
 }
 
 /// Returns the internal error of a plan whose expression refers to a frame that does not exist.
@@ -71,11 +89,11 @@ pub(crate) fn lost(what: &str) -> SqlError {
 }
 
 impl Expr {
-    /// Whether the evaluation needs the transaction: a part of the expression is a subquery, or a function that waits
-    /// like one, such as `pg_sleep`.
+    /// Whether the evaluation needs the transaction: a part of the expression is a subquery, a user's function, or a
+    /// function that waits like one, such as `pg_sleep`.
     pub(crate) fn has_subquery(&self) -> bool {
         self.any(&mut |part| match part {
-            Expr::Subquery(_) => true,
+            Expr::Subquery(_) | Expr::Invoke(_) => true,
             Expr::Call(function, _) => function.waits(),
             _ => false,
         })

@@ -15,7 +15,7 @@ impl Expr {
             Expr::Call(function, arguments) => !is_immutable_call(*function, arguments, &is_zoned),
             Expr::Cast(_, from, to, _) => depends_on_settings(*from, *to),
             Expr::Arithmetic(Arithmetic::Add | Arithmetic::Subtract, pair) => is_zoned(&pair.0) != is_zoned(&pair.1),
-            Expr::Subquery(_) | Expr::Param(_) | Expr::Outer(..) => true,
+            Expr::Subquery(_) | Expr::Invoke(_) | Expr::Param(_) | Expr::Outer(..) => true,
             _ => false,
         })
     }

@@ -30,6 +30,7 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
                 format!("({} {} {way} ({plan}))", all(&subquery.operands, ", "), operator.symbol())
             }
         },
+        Expr::Invoke(invocation) => format!("{}({})", invocation.name, all(&invocation.arguments, ", ")),
         Expr::And(list) => format!("({})", all(list, " AND ")),
         Expr::Or(list) => format!("({})", all(list, " OR ")),
         Expr::Not(inner) => match &**inner {

@@ -1,8 +1,10 @@
 //! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER VIEW, SET SCHEMA and OWNER TO, GRANT and REVOKE; statements about
-//! types.
+//! types and triggers.
 
 use super::cursor::Cursor;
 use super::enumeration::{self, TypeStatement};
+use super::procedure::{self, AlterProcedure, RoutineKind};
+use super::trigger::{self, TriggerStatement};
 use crate::error::unsupported;
 use crate::schema::RelationName;
 use crate::{SqlError, state};
@@ -66,7 +68,7 @@ pub enum Granted {
 }
 
 /// A statement that this module reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Definition {
     /// CREATE SCHEMA; without a name, the schema gets the name of its owner.
     CreateSchema {
@@ -103,6 +105,10 @@ pub enum Definition {
     },
     /// CREATE, ALTER or DROP TYPE
     Type(TypeStatement),
+    /// CREATE, ALTER or DROP TRIGGER
+    Trigger(TriggerStatement),
+    /// ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE
+    Routine(AlterProcedure),
     /// COMMENT ON … IS: the object and the comment; `None` is NULL, which removes the comment.
     Comment(Commented, Option<String>),
     /// GRANT or REVOKE.
@@ -131,6 +137,12 @@ impl Definition {
             Definition::Type(TypeStatement::Create(..)) => "CREATE TYPE",
             Definition::Type(TypeStatement::Alter(..)) => "ALTER TYPE",
             Definition::Type(TypeStatement::Drop { .. }) => "DROP TYPE",
+            Definition::Trigger(TriggerStatement::Create(_)) => "CREATE TRIGGER",
+            Definition::Trigger(TriggerStatement::Rename(..)) => "ALTER TRIGGER",
+            Definition::Trigger(TriggerStatement::Drop { .. }) => "DROP TRIGGER",
+            Definition::Routine(AlterProcedure { kind: RoutineKind::Function, .. }) => "ALTER FUNCTION",
+            Definition::Routine(AlterProcedure { kind: RoutineKind::Procedure, .. }) => "ALTER PROCEDURE",
+            Definition::Routine(AlterProcedure { kind: RoutineKind::Routine, .. }) => "ALTER ROUTINE",
             Definition::Comment(..) => "COMMENT",
             Definition::Privileges { revoke: false, .. } => "GRANT",
             Definition::Privileges { revoke: true, .. } => "REVOKE",
@@ -146,6 +158,10 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlEr
         "create" if of_schema => create_schema(cursor)?,
         "drop" if of_schema => drop_schemas(cursor)?,
         "alter" if of_schema => alter_schema(cursor)?,
+        "create" | "alter" | "drop" if trigger::begins(cursor) => Definition::Trigger(trigger::statement(cursor)?),
+        "alter" if ["function", "procedure", "routine"].iter().any(|word| cursor.follows(1, word)) => {
+            Definition::Routine(procedure::alter(cursor)?)
+        }
         "create" | "alter" | "drop" if cursor.follows(1, "type") => Definition::Type(enumeration::parse(cursor)?),
         "alter" => return alter(cursor),
         "comment" => comment(cursor)?,

@@ -6,7 +6,7 @@
 //! | `definition`, `enumeration` | CREATE SCHEMA, CREATE TYPE, COMMENT, OWNER TO, GRANT and the like, read by hand |
 //! | `body` | the bodies of procedures and of DO |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
-//! | `utility`, `copy`, `procedure`, `sequence`, `cursors`, `explain` | statements that are read by hand |
+//! | `utility`, `copy`, `procedure`, `trigger`, `sequence`, `cursors`, `explain` | statements that are read by hand |
 //! | `cursor` | a place in a statement's tokens, for reading by hand |
 //! | `names`, `types` | from the syntax of names to the relations, procedures and types that they mean |
 //! | `size` | the memory that reading a text takes |
@@ -36,6 +36,7 @@ mod row_locks;
 pub mod sequence;
 mod size;
 mod syntax;
+pub mod trigger;
 mod types;
 pub mod utility;
 pub mod window;

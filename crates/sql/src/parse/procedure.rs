@@ -1,7 +1,8 @@
-//! CREATE PROCEDURE, DROP PROCEDURE and DO.
+//! CREATE and DROP of procedures and functions, and DO.
 //!
-//! A procedure's body is a list of statements, each ended by a semicolon. There are three spellings: `BEGIN ATOMIC …
-//! END`, a string that holds the list, and a string that holds `[DECLARE …] BEGIN … END`. The body of DO has the last.
+//! A body is a list of statements, each ended by a semicolon. There are three spellings: `BEGIN ATOMIC … END`, a string
+//! that holds the list, and a string that holds `[DECLARE …] BEGIN … END`. The body of DO has the last. A function may
+//! also have `RETURN value` in place of a body.
 
 use super::body::{BodyKind, BodySyntax, read_body};
 use super::cursor::Cursor;
@@ -13,11 +14,15 @@ use crate::{SqlError, state};
 use hotrow_sync::Arc;
 use sqlparser::ast;
 
-/// CREATE PROCEDURE
+/// CREATE PROCEDURE or CREATE FUNCTION
 #[derive(Clone, Debug)]
 pub struct CreateProcedure {
-    /// The name of the procedure.
+    /// The name of the procedure or function.
     pub name: String,
+    /// The properties that only functions have; `None` for a procedure.
+    pub function: Option<FunctionSyntax>,
+    /// The language of the body.
+    pub language: Language,
     /// OR REPLACE
     pub replace: bool,
     /// The arguments, in order.
@@ -26,6 +31,55 @@ pub struct CreateProcedure {
     pub body: Arc<BodySyntax>,
     /// The text of the statement.
     pub text: String,
+}
+
+impl CreateProcedure {
+    /// Returns the statement's command tag.
+    pub fn tag(&self) -> &'static str {
+        if self.function.is_some() { "CREATE FUNCTION" } else { "CREATE PROCEDURE" }
+    }
+}
+
+/// The properties of a function, as CREATE FUNCTION writes them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionSyntax {
+    /// RETURNS. Without it, the OUT arguments are what the function returns.
+    pub returns: Option<ReturnsSyntax>,
+    /// How far the result may change from call to call.
+    pub volatility: Volatility,
+    /// STRICT: the result is NULL if an argument is, and the body does not run.
+    pub strict: bool,
+}
+
+/// The type after RETURNS.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReturnsSyntax {
+    /// `void`
+    Nothing,
+    /// `trigger`
+    Trigger,
+    /// A value of a type.
+    Value(ast::DataType),
+}
+
+/// How far the result of a function may change from call to call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Volatility {
+    /// The result depends on the arguments alone.
+    Immutable,
+    /// The result stays the same while a statement runs.
+    Stable,
+    /// The result may change at any time.
+    Volatile,
+}
+
+/// The language of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// SQL: the last statement gives the result of a function.
+    Sql,
+    /// PL/pgSQL: RETURN gives it.
+    PlPgSql,
 }
 
 /// The direction of an argument.
@@ -52,23 +106,85 @@ pub struct ArgumentSyntax {
     pub default: Option<Syntax<ast::Expr>>,
 }
 
-/// DROP PROCEDURE
+/// The kind of routine that a statement names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoutineKind {
+    /// FUNCTION
+    Function,
+    /// PROCEDURE
+    Procedure,
+    /// ROUTINE, which means either.
+    Routine,
+}
+
+impl RoutineKind {
+    /// Returns the word of the kind.
+    pub fn word(self) -> &'static str {
+        match self {
+            RoutineKind::Function => "function",
+            RoutineKind::Procedure => "procedure",
+            RoutineKind::Routine => "routine",
+        }
+    }
+}
+
+/// DROP PROCEDURE, DROP FUNCTION or DROP ROUTINE
 #[derive(Clone, Debug, PartialEq)]
 pub struct DropProcedures {
+    /// The kind that the statement says.
+    pub kind: RoutineKind,
     /// IF EXISTS
     pub if_exists: bool,
+    /// CASCADE: the triggers that run a dropped function are dropped, too.
+    pub cascade: bool,
     /// The names of the procedures. If a statement lists the types of a procedure's arguments, also the types of those
     /// that go in.
     pub procedures: Vec<(String, Option<Vec<ast::DataType>>)>,
 }
 
-/// Whether the tokens begin a CREATE PROCEDURE statement.
-pub(super) fn creates_procedure(sql: &str, tokens: &[Token]) -> bool {
-    let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is(sql, word));
-    is(0, "create") && (is(1, "procedure") || (is(1, "or") && is(2, "replace") && is(3, "procedure")))
+/// ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterProcedure {
+    /// The kind that the statement says.
+    pub kind: RoutineKind,
+    /// The name of the procedure or function.
+    pub name: String,
+    /// The types of the arguments that go in, if the statement lists them.
+    pub types: Option<Vec<ast::DataType>>,
+    /// The change.
+    pub change: RoutineChange,
 }
 
-/// Returns the number of tokens that belong to a CREATE PROCEDURE. Semicolons within BEGIN ATOMIC … END do not end it.
+/// The change that ALTER FUNCTION and the like make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoutineChange {
+    /// OWNER TO
+    Owner(String),
+    /// RENAME TO
+    Rename(String),
+    /// SET SCHEMA
+    SetSchema(String),
+}
+
+impl DropProcedures {
+    /// Returns the statement's command tag.
+    pub fn tag(&self) -> &'static str {
+        match self.kind {
+            RoutineKind::Function => "DROP FUNCTION",
+            RoutineKind::Procedure => "DROP PROCEDURE",
+            RoutineKind::Routine => "DROP ROUTINE",
+        }
+    }
+}
+
+/// Whether the tokens begin a CREATE PROCEDURE or CREATE FUNCTION.
+pub(super) fn creates_procedure(sql: &str, tokens: &[Token]) -> bool {
+    let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is(sql, word));
+    let is_routine = |at: usize| is(at, "procedure") || is(at, "function");
+    is(0, "create") && (is_routine(1) || (is(1, "or") && is(2, "replace") && is_routine(3)))
+}
+
+/// Returns the number of tokens that belong to a CREATE PROCEDURE or CREATE FUNCTION. Semicolons within BEGIN ATOMIC … END do not end it.
 pub(super) fn length(sql: &str, tokens: &[Token]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -93,7 +209,7 @@ fn begins_statement(sql: &str, before: &[Token]) -> bool {
     })
 }
 
-/// Reads `CREATE [OR REPLACE] PROCEDURE`.
+/// Reads `CREATE [OR REPLACE] PROCEDURE` or `CREATE [OR REPLACE] FUNCTION`.
 pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlError> {
     let text = cursor.whole();
     cursor.expect("create")?;
@@ -101,38 +217,147 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlErro
     if replace {
         cursor.expect("replace")?;
     }
-    cursor.expect("procedure")?;
+    let mut function = if cursor.take("function") {
+        Some(FunctionSyntax { returns: None, volatility: Volatility::Volatile, strict: false })
+    } else {
+        cursor.expect("procedure")?;
+        None
+    };
     let name = procedure_name(cursor.qualified_name()?)?;
     cursor.expect_symbol(b'(')?;
     let arguments = arguments(cursor)?;
+    if let Some(function) = &mut function
+        && cursor.take("returns")
+    {
+        function.returns = Some(returns(cursor)?);
+    }
     let (mut language, mut body) = (None, None);
     while !cursor.is_at_end() {
         if cursor.take("language") {
             language = Some(known_language(cursor)?);
-        } else if cursor.take("security") {
-            cursor.expect("invoker")?;
+        } else if cursor.take("external") || cursor.follows(0, "security") {
+            cursor.expect("security")?;
+            // Every role may do everything, so it makes no difference whose privileges the body has.
+            if !cursor.take("definer") {
+                cursor.expect("invoker")?;
+            }
         } else if body.is_none() && cursor.take("as") {
             body = Some(quoted_body(cursor, BodyKind::Quoted)?);
         } else if body.is_none() && cursor.follows(0, "begin") {
             body = Some(atomic_body(cursor)?);
-            language.get_or_insert(());
+            language.get_or_insert(Language::Sql);
+        } else if body.is_none() && function.is_some() && cursor.follows(0, "return") {
+            let (text, offset) = cursor.rest_from(cursor.offset());
+            let read = read_body(&text, Some(offset), BodyKind::Quoted)?;
+            body = Some(BodySyntax { is_quoted: false, ..read });
+            language.get_or_insert(Language::Sql);
+        } else if let Some(function) = &mut function {
+            trait_of_function(cursor, function)?;
         } else {
             return Err(cursor.unexpected());
         }
     }
     let wrong = |message: &str| SqlError::new(state::INVALID_FUNCTION_DEFINITION, message);
     let body = body.ok_or_else(|| wrong("no function body specified"))?;
-    language.ok_or_else(|| wrong("no language specified"))?;
-    Ok(CreateProcedure { name, replace, arguments, body: Arc::new(body), text })
+    let language = language.ok_or_else(|| wrong("no language specified"))?;
+    Ok(CreateProcedure { name, function, language, replace, arguments, body: Arc::new(body), text })
 }
 
-fn known_language(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
-    let name = cursor.scalar()?;
-    if ["sql", "plpgsql"].contains(&name.as_str()) {
-        return Ok(());
+/// Reads the type after RETURNS.
+fn returns(cursor: &mut Cursor<'_>) -> Result<ReturnsSyntax, SqlError> {
+    const AFTER: [&str; 21] = [
+        "language",
+        "as",
+        "immutable",
+        "stable",
+        "volatile",
+        "strict",
+        "called",
+        "returns",
+        "external",
+        "security",
+        "parallel",
+        "cost",
+        "rows",
+        "set",
+        "begin",
+        "return",
+        "leakproof",
+        "not",
+        "window",
+        "support",
+        "transform",
+    ];
+    if cursor.follows(0, "setof") || (cursor.follows(0, "table") && cursor.follows_symbol(1, b"(")) {
+        return Err(unsupported("a function that returns rows").at(cursor.position()));
     }
-    let error = SqlError::new(state::UNDEFINED_OBJECT, format!("language \"{name}\" does not exist"));
-    Err(error.hint("There are sql and plpgsql."))
+    if cursor.take("void") {
+        return Ok(ReturnsSyntax::Nothing);
+    }
+    if cursor.take("trigger") {
+        return Ok(ReturnsSyntax::Trigger);
+    }
+    let position = cursor.position();
+    let text = cursor.text_until(|token, sql| AFTER.iter().any(|word| token.is(sql, word)))?;
+    if text.eq_ignore_ascii_case("record") {
+        return Err(unsupported("a function that returns a row").at(position));
+    }
+    super::parse_type(&text).map(ReturnsSyntax::Value).map_err(|error| error.at(position))
+}
+
+/// Reads one of the clauses that only functions have.
+fn trait_of_function(cursor: &mut Cursor<'_>, function: &mut FunctionSyntax) -> Result<(), SqlError> {
+    let position = cursor.position();
+    let word = cursor.word()?;
+    match word.as_str() {
+        "immutable" => function.volatility = Volatility::Immutable,
+        "stable" => function.volatility = Volatility::Stable,
+        "volatile" => function.volatility = Volatility::Volatile,
+        "strict" => function.strict = true,
+        "called" | "returns" => {
+            function.strict = word == "returns";
+            if function.strict {
+                cursor.expect("null")?;
+            }
+            for word in ["on", "null", "input"] {
+                cursor.expect(word)?;
+            }
+        }
+        // What these promise the planner, it does not use.
+        "leakproof" => {}
+        "not" => cursor.expect("leakproof")?,
+        "parallel" => {
+            if !["safe", "restricted", "unsafe"].iter().any(|word| cursor.take(word)) {
+                return Err(cursor.unexpected());
+            }
+        }
+        "cost" | "rows" => {
+            if !cursor.is_at_number() {
+                return Err(cursor.unexpected());
+            }
+            cursor.advance();
+        }
+        "set" | "window" | "support" | "transform" => {
+            return Err(unsupported(&format!("{} of a function", word.to_uppercase())).at(position));
+        }
+        _ => {
+            let message = format!("syntax error at or near \"{word}\"");
+            return Err(SqlError::new(state::SYNTAX_ERROR, message).at(position));
+        }
+    }
+    Ok(())
+}
+
+fn known_language(cursor: &mut Cursor<'_>) -> Result<Language, SqlError> {
+    let name = cursor.scalar()?;
+    match name.as_str() {
+        "sql" => Ok(Language::Sql),
+        "plpgsql" => Ok(Language::PlPgSql),
+        _ => {
+            let error = SqlError::new(state::UNDEFINED_OBJECT, format!("language \"{name}\" does not exist"));
+            Err(error.hint("There are sql and plpgsql."))
+        }
+    }
 }
 
 /// Reads the arguments after the opening parenthesis.
@@ -239,30 +464,58 @@ pub(super) fn anonymous(cursor: &mut Cursor<'_>) -> Result<BodySyntax, SqlError>
     body.ok_or_else(|| SqlError::new(state::SYNTAX_ERROR, "no inline code specified"))
 }
 
-/// Reads DROP PROCEDURE.
+/// Reads DROP PROCEDURE, DROP FUNCTION or DROP ROUTINE.
 pub(super) fn drop(cursor: &mut Cursor<'_>) -> Result<DropProcedures, SqlError> {
     cursor.expect("drop")?;
-    cursor.expect("procedure")?;
+    let kinds = [RoutineKind::Function, RoutineKind::Procedure, RoutineKind::Routine];
+    let kind = kinds.into_iter().find(|kind| cursor.take(kind.word())).ok_or_else(|| cursor.unexpected())?;
     let if_exists = cursor.take("if");
     if if_exists {
         cursor.expect("exists")?;
     }
     let mut procedures = Vec::new();
     loop {
-        let name = procedure_name(cursor.qualified_name()?)?;
-        let types = if cursor.take_symbol(b'(') {
-            let arguments = arguments(cursor)?.into_iter();
-            Some(arguments.filter(|argument| argument.mode != ArgumentMode::Out).map(|argument| argument.ty).collect())
-        } else {
-            None
-        };
-        procedures.push((name, types));
+        procedures.push(named(cursor)?);
         if !cursor.take_symbol(b',') {
             break;
         }
     }
-    if !cursor.take("cascade") {
+    let cascade = cursor.take("cascade");
+    if !cascade {
         cursor.take("restrict");
     }
-    Ok(DropProcedures { if_exists, procedures })
+    Ok(DropProcedures { kind, if_exists, cascade, procedures })
+}
+
+/// Reads the name of a procedure or function, with the types of the arguments that go in if they are listed.
+fn named(cursor: &mut Cursor<'_>) -> Result<(String, Option<Vec<ast::DataType>>), SqlError> {
+    let name = procedure_name(cursor.qualified_name()?)?;
+    if !cursor.take_symbol(b'(') {
+        return Ok((name, None));
+    }
+    let arguments = arguments(cursor)?.into_iter();
+    let inputs = arguments.filter(|argument| argument.mode != ArgumentMode::Out);
+    Ok((name, Some(inputs.map(|argument| argument.ty).collect())))
+}
+
+/// Reads ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE.
+pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<AlterProcedure, SqlError> {
+    cursor.expect("alter")?;
+    let kinds = [RoutineKind::Function, RoutineKind::Procedure, RoutineKind::Routine];
+    let kind = kinds.into_iter().find(|kind| cursor.take(kind.word())).ok_or_else(|| cursor.unexpected())?;
+    let (name, types) = named(cursor)?;
+    let position = cursor.position();
+    let change = if cursor.take("owner") {
+        cursor.expect("to")?;
+        RoutineChange::Owner(cursor.name()?)
+    } else if cursor.take("rename") {
+        cursor.expect("to")?;
+        RoutineChange::Rename(cursor.name()?)
+    } else if cursor.take("set") {
+        cursor.expect("schema")?;
+        RoutineChange::SetSchema(cursor.name()?)
+    } else {
+        return Err(unsupported(&format!("this form of ALTER {}", kind.word().to_uppercase())).at(position));
+    };
+    Ok(AlterProcedure { kind, name, types, change })
 }

@@ -140,8 +140,8 @@ impl Utility {
             Utility::AlterSequence(_) => Some("ALTER SEQUENCE"),
             Utility::Define(definition) => Some(definition.tag()),
             Utility::Copy(copy) if copy.from => Some("COPY FROM"),
-            Utility::CreateProcedure(_) => Some("CREATE PROCEDURE"),
-            Utility::DropProcedures(_) => Some("DROP PROCEDURE"),
+            Utility::CreateProcedure(create) => Some(create.tag()),
+            Utility::DropProcedures(drop) => Some(drop.tag()),
             _ => None,
         }
     }
@@ -225,7 +225,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
         "truncate" => truncate(cursor)?,
         "copy" => Utility::Copy(Box::new(super::copy::parse(cursor)?)),
         "explain" => super::explain::explain(cursor)?,
-        "create" if cursor.follows(1, "procedure") || cursor.follows(3, "procedure") => {
+        "create" if [1, 3].into_iter().any(|at| cursor.follows(at, "procedure") || cursor.follows(at, "function")) => {
             Utility::CreateProcedure(Box::new(procedure::create(cursor)?))
         }
         "create" if cursor.follows(1, "sequence") => {
@@ -240,7 +240,9 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
             Utility::AlterSequence(sequence::alter(cursor)?)
         }
         "do" => Utility::Do(Arc::new(procedure::anonymous(cursor)?)),
-        "drop" if cursor.follows(1, "procedure") => Utility::DropProcedures(procedure::drop(cursor)?),
+        "drop" if ["procedure", "function", "routine"].iter().any(|word| cursor.follows(1, word)) => {
+            Utility::DropProcedures(procedure::drop(cursor)?)
+        }
         _ => return Ok(None),
     };
     cursor.expect_end()?;

@@ -25,8 +25,8 @@ pub struct Insert {
     pub on_conflict: OnConflict,
     /// RETURNING: the result's columns, as expressions over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// The checks and actions for foreign keys; `None` if the INSERT affects no foreign key.
-    pub foreign_keys: Option<Arc<Graph>>,
+    /// The checks and actions for foreign keys, and the triggers; `None` if the INSERT affects neither.
+    pub consequences: Option<Arc<Graph>>,
 }
 
 impl Insert {
@@ -41,7 +41,7 @@ impl Insert {
             rules: RowRules::default(),
             on_conflict: OnConflict::Fail,
             returning: None,
-            foreign_keys: None,
+            consequences: None,
         }
     }
 }
@@ -84,8 +84,8 @@ pub struct Update {
     pub source: Option<Box<Node>>,
     /// RETURNING: the result's columns, as expressions over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// The checks and actions for foreign keys; `None` if the UPDATE affects no foreign key.
-    pub foreign_keys: Option<Arc<Graph>>,
+    /// The checks and actions for foreign keys, and the triggers; `None` if the UPDATE affects neither.
+    pub consequences: Option<Arc<Graph>>,
 }
 
 impl Update {
@@ -106,6 +106,6 @@ pub struct Delete {
     pub source: Option<Box<Node>>,
     /// RETURNING: the result's columns, as expressions over the deleted row.
     pub returning: Option<Vec<Expr>>,
-    /// The checks and actions for foreign keys; `None` if the DELETE affects no foreign key.
-    pub foreign_keys: Option<Arc<Graph>>,
+    /// The checks and actions for foreign keys, and the triggers; `None` if the DELETE affects neither.
+    pub consequences: Option<Arc<Graph>>,
 }

@@ -1,11 +1,11 @@
-//! The checks and actions for foreign keys of a statement that changes rows.
+//! The consequences of a statement that changes rows: the checks and actions for foreign keys, and triggers.
 //!
-//! A plan that changes rows has a [`Graph`]: its table, the tables that referential actions may change, and the planned
-//! look-ups and changes for their keys. The parameters of a look-up are the values of the key's columns, in their
+//! A plan that changes rows has a [`Graph`]: its table, the tables that referential actions may change, the planned
+//! look-ups and changes for their keys, and their triggers. The parameters of a look-up are the values of the key's columns, in their
 //! order. The parameters of a change are the old values of the referenced columns, and after an update then the new
 //! ones.
 
-use super::{Access, Delete, Update};
+use super::{Access, Delete, Triggers, Update};
 use crate::catalog::Table;
 use crate::catalog::foreign_key::ForeignKey;
 use hotrow_sync::Arc;
@@ -28,6 +28,8 @@ pub struct Keys {
     /// The foreign keys that refer to this table, in the order in which they were declared. The list is empty if the
     /// statement cannot remove values to which rows refer.
     pub referrers: Vec<Referred>,
+    /// The triggers of this table; `None` if none is enabled.
+    pub triggers: Option<Arc<Triggers>>,
 }
 
 /// A foreign key to be checked when rows of its table are inserted or updated.
@@ -79,6 +81,11 @@ pub enum ChangePlan {
 }
 
 impl Graph {
+    /// Whether triggers may fire.
+    pub fn has_triggers(&self) -> bool {
+        self.nodes.iter().any(|keys| keys.triggers.is_some())
+    }
+
     /// Whether a referential action may change rows of the statement's own table.
     pub fn changes_first(&self) -> bool {
         let referrers = self.nodes.iter().flat_map(|keys| &keys.referrers);

@@ -17,6 +17,7 @@
 //! | `aggregate`, `window`, `table_function` | calls of functions over several rows, and of functions that return several rows |
 //! | `subquery` | the plans of subqueries in expressions |
 //! | `procedure` | the bodies of procedures |
+//! | `triggers` | triggers with their functions |
 //! | `foreign_keys`, `deferred` | checks and actions for foreign keys, immediate and deferred |
 //! | `analysis`, `measured` | EXPLAIN ANALYZE, and the counters of its operators |
 
@@ -32,6 +33,7 @@ mod procedure;
 mod statement;
 mod subquery;
 pub mod table_function;
+pub mod triggers;
 pub mod window;
 
 pub use access::{Access, List, Path, Range};
@@ -40,5 +42,8 @@ pub use analysis::Analysis;
 pub use change::{Delete, Insert, OnConflict, Source, Update};
 pub use foreign_keys::{Change, ChangePlan, Graph, Keys, Reference, Referred};
 pub use node::{HashJoin, JoinKey, JoinKind, Match, NestedLoop, Node, Recursive, SortKey};
-pub use procedure::{Body, Call, Planned, PlannedStatement, PlannedValue, Slots, Step, StepKind, Target};
-pub use statement::{CreateAs, Declare, Plan, Statement, changes_database, only_reads, read_only_violation};
+pub use procedure::{
+    Body, BodyLink, Call, Callee, Planned, PlannedStatement, PlannedValue, Slots, Step, StepKind, Target,
+};
+pub use statement::{CreateAs, Declare, Plan, Statement, only_reads_itself, read_only_violation};
+pub use triggers::{Firing, Triggers};

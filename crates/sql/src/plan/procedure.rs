@@ -1,7 +1,10 @@
-//! The bodies of procedures, bound and planned.
+//! The bodies of procedures and functions, bound and planned.
 //!
 //! A running body has a frame of values: first the arguments, then the variable `found`, then the declared variables.
 //! The expressions of the body refer to these values as parameters, by their positions in the frame.
+//!
+//! A plan owns the bodies that it calls. A body that calls itself, or one that calls it, refers to the body around it
+//! without owning it.
 
 use super::Plan;
 use crate::catalog::Used;
@@ -10,7 +13,8 @@ use crate::expr::Expr;
 use crate::parse::body::{self, Block, Described, Form};
 use crate::parse::procedure::ArgumentMode;
 use hotrow_storage::Type;
-use hotrow_sync::Arc;
+use hotrow_sync::{Arc, Weak};
+use std::ops::Deref;
 
 /// The form of a body that is bound and planned.
 #[derive(Debug)]
@@ -28,19 +32,19 @@ pub type Step = body::Step<Planned>;
 /// The kinds of statements of a planned body.
 pub type StepKind = body::StepKind<Planned>;
 
-/// The body of a procedure, bound and planned.
+/// The body of a procedure or function, bound and planned.
 #[derive(Debug, Default)]
 pub struct Body {
     /// The number of values in a frame.
     pub slots: usize,
-    /// The depth of nested calls when the body runs, including its own.
+    /// The depth of nested calls when the body runs, including its own. Calls of bodies around are not counted.
     pub depth: usize,
-    /// Whether the number of rounds of a loop, here or in a procedure that the body calls, may depend on rows that the
-    /// body itself changes.
-    pub is_open: bool,
+    /// The number of bodies around this one to which it refers, counted outwards to the farthest: 0 if it refers to
+    /// none but itself.
+    pub outward: usize,
     /// The outermost block.
     pub block: Block<Planned>,
-    /// The definitions on which the body and the procedures that it calls depend.
+    /// The definitions on which the body and those that it calls depend, and what these and the body itself may do.
     pub used: Used,
 }
 
@@ -95,20 +99,84 @@ pub struct Slots {
     pub not_null: Option<Arc<str>>,
 }
 
-/// A call of a procedure.
+/// A procedure or function that is called.
 #[derive(Debug)]
-pub struct Call {
-    /// The procedure that is called.
+pub struct Callee {
+    /// The definition.
     pub procedure: Arc<Procedure>,
-    /// The procedure's body, bound and planned.
-    pub body: Arc<Body>,
-    /// The values of all arguments, of the arguments' types. OUT arguments have NULL.
-    pub arguments: Vec<Expr>,
+    /// The body, bound and planned.
+    pub link: BodyLink,
 }
 
-impl Call {
+/// A body that is called.
+#[derive(Debug)]
+pub enum BodyLink {
+    /// The body, which no body around the call is.
+    Own(Arc<Body>),
+    /// A body around the call.
+    Around(Weak<Body>),
+}
+
+/// A body that runs.
+#[derive(Debug)]
+pub enum RunningBody<'b> {
+    /// A body that the plan owns.
+    Own(&'b Body),
+    /// A body around the call.
+    Around(Arc<Body>),
+}
+
+impl Deref for RunningBody<'_> {
+    type Target = Body;
+
+    fn deref(&self) -> &Body {
+        match self {
+            RunningBody::Own(body) => body,
+            RunningBody::Around(body) => body,
+        }
+    }
+}
+
+impl BodyLink {
+    /// Returns the body to run it, or `None` if it was a body around the call and is gone.
+    pub fn running(&self) -> Option<RunningBody<'_>> {
+        match self {
+            BodyLink::Own(body) => Some(RunningBody::Own(body)),
+            BodyLink::Around(body) => body.upgrade().map(RunningBody::Around),
+        }
+    }
+
+    /// Returns the body if it is not one around the call.
+    pub fn own(&self) -> Option<&Body> {
+        match self {
+            BodyLink::Own(body) => Some(body),
+            BodyLink::Around(_) => None,
+        }
+    }
+}
+
+impl Callee {
+    /// Returns the body to run it, or `None` if it was a body around the call and is gone.
+    pub fn running(&self) -> Option<RunningBody<'_>> {
+        self.link.running()
+    }
+
+    /// Returns the body if it is not one around the call.
+    pub fn own(&self) -> Option<&Body> {
+        self.link.own()
+    }
+
     /// Returns the OUT and INOUT arguments, each with its position among all arguments.
     pub fn outputs(&self) -> impl Iterator<Item = (usize, &Argument)> {
         self.procedure.arguments.iter().enumerate().filter(|(_, argument)| argument.mode != ArgumentMode::In)
     }
+}
+
+/// A call of a procedure.
+#[derive(Debug)]
+pub struct Call {
+    /// The procedure.
+    pub callee: Callee,
+    /// The values of all arguments, of the arguments' types. OUT arguments have NULL.
+    pub arguments: Vec<Expr>,
 }

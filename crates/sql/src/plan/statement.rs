@@ -3,12 +3,11 @@
 use super::analysis::Analysis;
 use super::change::{Delete, Insert, Update};
 use super::node::Node;
-use super::procedure::{Call, Planned, StepKind};
+use super::procedure::Call;
 use crate::catalog::Used;
 use crate::catalog::expected::Expected;
 use crate::depth::Syntax;
 use crate::parse::ExplainOptions;
-use crate::parse::body::{Block, Loop, Rounds};
 use crate::parse::cursors::DeclareCursor;
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
@@ -95,36 +94,24 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
     Some(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
 }
 
-/// Whether a plan changes rows or definitions.
-pub fn changes_database(plan: &Plan) -> bool {
+/// Whether a plan changes rows or definitions, apart from what the procedures and functions do that it calls.
+fn changes_itself(plan: &Plan) -> bool {
     match plan {
         Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Ddl(_) | Plan::CreateAs(_) => true,
-        Plan::Call(_) => !only_reads(plan),
         Plan::Utility(utility) => utility.writes().is_some(),
-        Plan::Analyze(analysis) => changes_database(&analysis.statement.plan),
-        Plan::Empty | Plan::Query(_) | Plan::Declare(_) | Plan::Explain(_) => false,
+        Plan::Analyze(analysis) => changes_itself(&analysis.statement.plan),
+        Plan::Empty | Plan::Query(_) | Plan::Call(_) | Plan::Declare(_) | Plan::Explain(_) => false,
     }
 }
 
-/// Whether a plan reads rows, and neither writes rows nor locks rows for an update. Returns false for utility
-/// statements and DDL.
-pub fn only_reads(plan: &Plan) -> bool {
-    fn body_reads(block: &Block<Planned>) -> bool {
-        let mut reads = true;
-        block.each_block(&mut |block| {
-            block.each_step(&mut |step| match &step.kind {
-                StepKind::Run(statement) => reads &= only_reads(&statement.plan),
-                StepKind::Loop(Loop { rounds: Rounds::Rows(query), .. }) => reads &= only_reads(&query.plan),
-                _ => {}
-            });
-        });
-        reads
-    }
+/// Whether a plan reads rows, and neither writes rows nor locks rows for an update, apart from what the procedures and
+/// functions do that it calls. Returns false for utility statements and DDL.
+pub fn only_reads_itself(plan: &Plan) -> bool {
     match plan {
         Plan::Query(node) => !locks_rows(node),
-        Plan::Call(call) => body_reads(&call.body.block),
-        Plan::Declare(declare) => only_reads(&declare.query.plan),
-        Plan::Analyze(analysis) => only_reads(&analysis.statement.plan),
+        Plan::Call(_) => true,
+        Plan::Declare(declare) => only_reads_itself(&declare.query.plan),
+        Plan::Analyze(analysis) => only_reads_itself(&analysis.statement.plan),
         _ => false,
     }
 }
@@ -219,6 +206,17 @@ impl Statement {
         let own = tokens.get(self.tokens.clone()).unwrap_or_default();
         let (first, last) = (own.first(), own.last());
         first.zip(last).and_then(|(first, last)| sql.get(first.start..last.end)).unwrap_or(sql)
+    }
+
+    /// Whether the statement changes rows or definitions.
+    pub fn changes_database(&self) -> bool {
+        self.used.calls.writes || changes_itself(&self.plan)
+    }
+
+    /// Whether the statement reads rows, and neither writes rows nor locks rows for an update. Returns false for
+    /// utility statements and DDL.
+    pub fn only_reads(&self) -> bool {
+        !self.used.calls.writes && only_reads_itself(&self.plan)
     }
 
     /// Returns the types of the parameters `$1`, `$2`, ….

@@ -71,7 +71,7 @@ impl Session {
         let mut running = Anonymous { session: self, output, variables, values, plans: HashMap::new() };
         let done = run_body(&mut running, &body.block);
         self.transaction.in_body = false;
-        done.map(|()| Tag::Word("DO"))
+        done.map(|_| Tag::Word("DO"))
     }
 }
 
@@ -133,7 +133,7 @@ impl Anonymous<'_, '_, '_> {
             return Err(error.into());
         }
         self.session.check_in_body(&statement.plan)?;
-        self.session.check_log(&statement.plan)?;
+        self.session.check_log(statement)?;
         let memory = self.session.database.memory_limit();
         let mut captured = Captured { client: &mut *self.output.client, rows: Vec::new(), wanted, memory };
         let parameters = parameters.unwrap_or(&self.values);
@@ -400,7 +400,7 @@ impl Machine for Anonymous<'_, '_, '_> {
 
     fn locate(&self, fail: Fail, line: usize, what: &str) -> Fail {
         match fail {
-            Fail::Sql(error) => Fail::Sql(error.within_anonymous(NAME, line, what)),
+            Fail::Sql(error) => Fail::Sql(error.within(format!("PL/pgSQL function {NAME} line {line} at {what}"))),
             abort @ Fail::Abort(_) => abort,
         }
     }

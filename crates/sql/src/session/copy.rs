@@ -53,11 +53,11 @@ impl Session {
             }
             // Every column that is listed comes from the data: the row list only says so.
             let source = Source::Query(Node::One);
-            let foreign_keys = self.lock_foreign_keys(&table)?;
+            let consequences = self.lock_consequences(&table)?;
             self.lock_defaults(&table, &targets)?;
             let on_conflict = OnConflict::Fail;
             let (defaults, rules) = with_room(|| Ok::<_, SqlError>((table.defaults(), table.rules_of_new_row())))?;
-            let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning: None, foreign_keys };
+            let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning: None, consequences };
             let waits = self.waits_for_writers();
             let mut exec = self.exec(&[]);
             let rows = exec.copy_from(&insert, &copy.options, waits, output.client)?;
@@ -76,15 +76,15 @@ impl Session {
         Ok(Tag::Rows("COPY", rows))
     }
 
-    /// Plans the checks of foreign keys for the rows that COPY adds to a table, and locks the referenced tables.
-    /// Returns `None` if the table has no foreign keys.
-    fn lock_foreign_keys(&mut self, table: &Arc<Table>) -> Result<Option<Arc<Graph>>, Fail> {
-        if table.rules.foreign_keys.is_empty() {
+    /// Plans the checks of foreign keys for the rows that COPY adds to a table, and the triggers, and locks the tables
+    /// that these need. Returns `None` if the table has neither.
+    fn lock_consequences(&mut self, table: &Arc<Table>) -> Result<Option<Arc<Graph>>, Fail> {
+        if table.rules.foreign_keys.is_empty() && table.rules.triggers.is_empty() {
             return Ok(None);
         }
         loop {
             let mut binder = Binder::new("", 0, self.view(), Vec::new());
-            let graph = binder.foreign_keys(table, true, false)?;
+            let graph = with_room(|| binder.consequences(table, !table.rules.foreign_keys.is_empty(), false))?;
             if self.lock_all(&binder.used())? {
                 return Ok(graph);
             }

@@ -22,7 +22,7 @@ use super::transaction::Phase;
 use crate::exec::{Exec, Fail, accesses};
 use crate::expr::Env;
 use crate::parse::utility::Utility;
-use crate::plan::{Plan, Statement, only_reads, read_only_violation};
+use crate::plan::{Plan, Statement, read_only_violation};
 use hotrow_runtime::{Corrected, Estimate, Estimates, Renewal};
 use hotrow_storage::Value;
 use hotrow_txn::{Abort, Accesses, Capabilities, Isolation, Transaction};
@@ -161,7 +161,7 @@ impl Session {
     /// Whether these statements are to be planned and run as one transaction.
     pub(super) fn are_planned<'s>(&self, statements: impl IntoIterator<Item = &'s Statement> + Clone) -> bool {
         let all = || statements.clone().into_iter();
-        let only_read = || all().all(|statement| only_reads(&statement.plan));
+        let only_read = || all().all(Statement::only_reads);
         all().all(|statement| self.may_be_planned(statement))
             && (self.one_shot.wanted == Wanted::All
                 || accesses::name_several_rows(all().map(|statement| &statement.plan))
@@ -177,17 +177,18 @@ impl Session {
                     self.context.transaction.read_only.get() && read_only_violation(&statement.plan).is_some();
                 !is_refused && !statement.used.acts && accesses::has_few_rows(&statement.plan)
             }
-            Wanted::All => is_plannable(&statement.plan) && may_be_rehearsed(&statement.plan),
+            // A rehearsal changes nothing, so that a loop which waits for a change would never end there.
+            Wanted::All => is_plannable(&statement.plan) && !statement.used.calls.is_open,
         }
     }
 
     /// Whether rows must be held back until it is known that the attempt touches nothing outside its access set, or
     /// that the attempt has all its locks.
-    pub(super) fn holds_back(&self, plan: &Plan) -> bool {
+    pub(super) fn holds_back(&self, statement: &Statement) -> bool {
         let is_needed = match self.one_shot.wanted {
             Wanted::Nothing => false,
             Wanted::Rows => true,
-            Wanted::All => !accesses::is_known_query(plan) && !self.reads_row_by_row(only_reads(plan)),
+            Wanted::All => !accesses::is_known_query(&statement.plan) && !self.reads_row_by_row(statement.only_reads()),
         };
         is_needed && self.one_shot.planning.stage != Stage::Off
     }
@@ -227,7 +228,7 @@ impl Session {
         if self.engine.begun || !matches!(stage, Stage::Unknown | Stage::Sought) {
             return Ok(());
         }
-        let only_reads = statements.iter().all(|(statement, _)| only_reads(&statement.plan));
+        let only_reads = statements.iter().all(|(statement, _)| statement.only_reads());
         self.one_shot.planning.only_reads = only_reads;
         self.one_shot.planning.version = self.database.catalog.version();
         if self.reads_row_by_row(only_reads) {
@@ -281,12 +282,6 @@ impl Session {
         self.transaction.deferred.clear();
         outcome
     }
-}
-
-/// Whether a statement can be rehearsed. A rehearsal changes nothing, so that a loop which waits for a change would
-/// never end there.
-fn may_be_rehearsed(plan: &Plan) -> bool {
-    !matches!(plan, Plan::Call(call) if call.body.is_open)
 }
 
 /// Whether a statement reads and writes rows and does nothing else.

@@ -4,7 +4,7 @@ use super::Session;
 use super::planned::is_plannable;
 use super::transaction::Phase;
 use crate::locks::deadlock;
-use crate::plan::{Plan, only_reads};
+use crate::plan::Statement;
 use crate::turns::Turn;
 use crate::watched::Spot;
 use crate::{SqlError, state};
@@ -90,11 +90,11 @@ impl Session {
 
     /// Returns the start of a statement that is to be retried in place of a wait, under an engine that leaves this to
     /// the session.
-    pub(super) fn start_request(&mut self, plan: &Plan) -> Option<Start> {
+    pub(super) fn start_request(&mut self, statement: &Statement) -> Option<Start> {
         let is_request =
-            self.engine.txn.capabilities().retries_requests || self.waits_for_writers() && !only_reads(plan);
+            self.engine.txn.capabilities().retries_requests || self.waits_for_writers() && !statement.only_reads();
         let deferred = self.transaction.deferred.len();
-        (is_request && is_plannable(plan))
+        (is_request && is_plannable(&statement.plan))
             .then(|| if self.engine.begun { Start::At(self.engine.txn.savepoint(), deferred) } else { Start::Begin })
     }
 
@@ -107,10 +107,10 @@ impl Session {
 
     /// Whether a statement is a whole transaction that is retried whenever it meets another transaction's change of a
     /// row. Such a statement holds nothing, so it can let earlier requesters of the row go first.
-    pub(super) fn lines_up(&self, plan: &Plan) -> bool {
+    pub(super) fn lines_up(&self, statement: &Statement) -> bool {
         let is_first =
             self.transaction.phase == Phase::Implicit && self.transaction.executed == 0 && !self.engine.begun;
-        is_first && self.database.keeps_versions() && is_plannable(plan) && !only_reads(plan)
+        is_first && self.database.keeps_versions() && is_plannable(&statement.plan) && !statement.only_reads()
     }
 
     /// Undoes an attempt that met a conflict. If there is to be another attempt, waits for the blocking transaction, or

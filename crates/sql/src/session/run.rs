@@ -14,7 +14,7 @@ use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
 use crate::expr::{Env, Input};
 use crate::parse::utility::Utility;
-use crate::plan::{CreateAs, Insert, Plan, Statement, only_reads, read_only_violation};
+use crate::plan::{CreateAs, Insert, Plan, Statement, read_only_violation};
 use crate::{SqlError, state, system};
 use hotrow_storage::{Refusal, Value};
 use hotrow_sync::{Arc, Waiter};
@@ -108,17 +108,17 @@ impl Session {
         ends: bool,
         output: &mut Output<'_>,
     ) -> Result<(), SqlError> {
-        let plan = &bound.statement.plan;
+        let (statement, plan) = (bound.statement, &bound.statement.plan);
         let commits = self.commits_early(ends);
         let mut attempts = Attempts::after(self.waiter.waited_ns());
         let mut held = Held::new(self.database.memory_limit());
-        let start = self.start_request(plan);
-        self.one_shot.starts_over = alone && self.lines_up(plan);
+        let start = self.start_request(statement);
+        self.one_shot.starts_over = alone && self.lines_up(statement);
         let tag = loop {
             held.clear();
             attempts.timed = self.timed_attempt();
-            let waits = commits && self.awaits_commit(plan);
-            let attempted = if self.holds_back(plan) || waits || start.is_some() || self.holds_notices(plan) {
+            let waits = commits && self.awaits_commit(statement);
+            let attempted = if self.holds_back(statement) || waits || start.is_some() || self.holds_notices(plan) {
                 self.attempt(bound, &mut output.holding(&mut held))
             } else {
                 self.attempt(bound, output)
@@ -193,8 +193,8 @@ impl Session {
     }
 
     /// Whether rows must be held back until the commit because it may be refused, and the statement tried again.
-    fn awaits_commit(&self, plan: &Plan) -> bool {
-        self.keeps_reads() && is_plannable(plan) && !only_reads(plan)
+    fn awaits_commit(&self, statement: &Statement) -> bool {
+        self.keeps_reads() && is_plannable(&statement.plan) && !statement.only_reads()
     }
 
     /// Whether the transaction keeps its reads until it ends, to hold their locks or to validate them.
@@ -225,7 +225,7 @@ impl Session {
         {
             return Err(error.into());
         }
-        self.check_log(&statement.plan)?;
+        self.check_log(statement)?;
         let tag = self.execute_any(statement, params, output)?;
         output.columns(statement.columns())?;
         Ok(tag)
@@ -291,6 +291,7 @@ impl Session {
     /// transaction.
     pub(super) fn is_apart(&self, statement: &Statement) -> bool {
         statement.used.tables.is_empty()
+            && statement.used.procedures.is_empty()
             && self.transaction.phase == Phase::Implicit
             && matches!(statement.plan, Plan::Query(_))
     }

@@ -5,7 +5,7 @@ use super::Session;
 use crate::catalog::place_log::refused;
 use crate::catalog::stored::{Entry, Stored, entries};
 use crate::exec::Fail;
-use crate::plan::{Plan, changes_database};
+use crate::plan::Statement;
 use hotrow_storage::Refusal;
 use hotrow_txn::{Abort, Accesses, Begin, Transaction};
 
@@ -15,9 +15,9 @@ impl Session {
     /// # Errors
     /// 53100 if the disk of the log is full, 58030 if the log has failed.
     #[inline]
-    pub(super) fn check_log(&mut self, plan: &Plan) -> Result<(), Fail> {
+    pub(super) fn check_log(&mut self, statement: &Statement) -> Result<(), Fail> {
         if let Some(log) = self.database.places()
-            && changes_database(plan)
+            && statement.changes_database()
         {
             log.check()?;
             self.transaction.has_changes = true;

@@ -550,6 +550,11 @@ impl Settings {
         parse_duration(text).filter(|duration| !duration.is_zero())
     }
 
+    /// Whether bodies of procedures and functions are bound when they are defined.
+    pub(crate) fn checks_bodies(&self) -> bool {
+        self.values.get("check_function_bodies").is_none_or(|value| value != "off")
+    }
+
     /// Returns how long a transaction block that excludes all others from the database may be idle while others wait,
     /// or `None` if there is no limit.
     pub(crate) fn exclusive_idle_timeout(&self) -> Option<Duration> {

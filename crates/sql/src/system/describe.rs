@@ -32,9 +32,10 @@ pub(super) fn constraints(table: &Table) -> Vec<(&str, Constraint<'_>)> {
     all
 }
 
-/// Whether the table would have triggers in PostgreSQL: it has foreign keys, or foreign keys refer to it.
+/// Whether the table has triggers in PostgreSQL, where foreign keys have some, too.
 pub(super) fn has_triggers(table: &Table) -> bool {
-    !table.rules.foreign_keys.is_empty() || !table.rules.referrers.is_empty()
+    let rules = &table.rules;
+    !rules.foreign_keys.is_empty() || !rules.referrers.is_empty() || !rules.triggers.is_empty()
 }
 
 /// Returns the names of columns, quoted where necessary and separated by commas.

@@ -24,6 +24,8 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "constraint_column_usage" => constraint_column_usage,
         "referential_constraints" => referential_constraints,
         "check_constraints" => check_constraints,
+        "routines" => super::routines::routines,
+        "triggers" => super::routines::shown_triggers,
         _ => return None,
     })
 }

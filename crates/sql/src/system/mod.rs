@@ -15,6 +15,7 @@
 //! | `depend` | rows of `pg_depend` |
 //! | `comments` | `pg_description` |
 //! | `objects` | the objects of the database with their OIDs |
+//! | `routines` | procedures, functions and triggers, in rows and as SQL |
 //! | `describe` | definitions as SQL |
 
 mod all;
@@ -29,6 +30,7 @@ mod other_types;
 mod pg_catalog;
 mod pg_views;
 mod relation;
+mod routines;
 mod rows;
 mod sessions;
 
@@ -41,3 +43,4 @@ pub(crate) use objects::{
 };
 pub(crate) use operator_classes::has as has_operator_class;
 pub use relation::SystemRelation;
+pub(crate) use routines::{routine_arguments, routine_body, routine_definition, routine_result, trigger_definition};

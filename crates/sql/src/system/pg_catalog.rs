@@ -4,7 +4,7 @@ use super::describe::{self, Constraint};
 use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, TYPES};
 use super::other_types::OTHERS;
 use super::relation::{Maker, Rows, oid, text};
-use super::{depend, operator_classes, other_types};
+use super::{depend, operator_classes, other_types, routines};
 use crate::catalog::foreign_key::ReferentialAction;
 use crate::context::SessionContext;
 use crate::schema;
@@ -31,6 +31,9 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "pg_authid" => roles,
         "pg_tablespace" => tablespaces,
         "pg_opclass" => operator_classes::rows,
+        "pg_proc" => routines::procedures,
+        "pg_trigger" => routines::all_triggers,
+        "pg_language" => routines::languages,
         _ => return None,
     })
 }

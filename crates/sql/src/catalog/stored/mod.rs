@@ -290,7 +290,7 @@ impl Definitions {
             }
             Kind::Procedure => {
                 let (form, _) = parsed::<ProcedureForm>(text)?;
-                self.changes.procedures.insert(name.to_owned(), Some(Arc::new(form.procedure(types)?)));
+                self.changes.procedures.insert(name.to_owned(), Some(Arc::new(form.procedure(name, types)?)));
                 (Vec::new(), Vec::new())
             }
             Kind::Schema => {

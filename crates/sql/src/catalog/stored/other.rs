@@ -1,19 +1,22 @@
-//! Views, sequences, procedures, schemas and enumerated types as stored definitions.
+//! Views, sequences, procedures, triggers, schemas and enumerated types as stored definitions.
 
 use super::value::{
     CommentForm, DefaultForm, MadeTypes, StylesForm, TypeForm, comment_forms, comments, text_of, value_of, word_of,
 };
 use crate::catalog::enumeration::{self, EnumType};
 use crate::catalog::place_log::At;
-use crate::catalog::procedure::{Argument, Procedure};
+use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns};
 use crate::catalog::sequence::{Place, Sequence};
+use crate::catalog::trigger::Trigger;
 use crate::catalog::view::StoredView;
 use crate::depth::with_room;
+use crate::parse::definition::Definition;
 use crate::parse::lex::tokenize;
-use crate::parse::procedure::ArgumentMode;
+use crate::parse::procedure::{ArgumentMode, CreateProcedure, ReturnsSyntax};
+use crate::parse::trigger::TriggerStatement;
 use crate::parse::utility::Utility;
 use crate::parse::{Parsed, parse, parse_query};
-use crate::schema::{RelationName, Schema};
+use crate::schema::{RelationName, Schema, quoted};
 use crate::{OutputColumn, SqlError};
 use hotrow_storage::{EnumDefinition, Enumeration, Type};
 use hotrow_sync::Arc;
@@ -125,12 +128,15 @@ impl SequenceForm {
 const MODES: [(ArgumentMode, &str); 3] =
     [(ArgumentMode::In, "in"), (ArgumentMode::Out, "out"), (ArgumentMode::InOut, "inout")];
 
-/// The definition of a procedure, apart from its name.
+/// The definition of a procedure or function, apart from its name.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProcedureForm {
     arguments: Vec<ArgumentForm>,
-    /// The CREATE PROCEDURE statement.
+    /// The type of the value that a function returns.
+    #[serde(default)]
+    returns: Option<TypeForm>,
+    /// The CREATE statement, which has all other properties.
     text: String,
     styles: StylesForm,
 }
@@ -157,13 +163,17 @@ impl ProcedureForm {
         };
         Ok(Self {
             arguments: procedure.arguments.iter().map(argument).collect::<Result<_, _>>()?,
+            returns: procedure.function.and_then(|function| match function.returns {
+                Returns::Value(ty) => Some(TypeForm::of(ty)),
+                Returns::Nothing | Returns::Trigger => None,
+            }),
             text: procedure.text.clone(),
             styles: StylesForm::of(procedure.styles),
         })
     }
 
     /// Returns the procedure, whose defaults and body the binder has yet to bind.
-    pub(super) fn procedure(self, made: &MadeTypes) -> Result<Procedure, String> {
+    pub(super) fn procedure(self, name: &str, made: &MadeTypes) -> Result<Procedure, String> {
         let argument = |form: ArgumentForm| {
             Ok::<_, String>(Argument {
                 mode: value_of(&MODES, &form.mode)?,
@@ -177,9 +187,52 @@ impl ProcedureForm {
         let parsed = tokenize(&self.text, &mut tokens).and_then(|()| with_room(|| parse(&self.text, &tokens)));
         match parsed.map_err(|error| format!("its statement cannot be read: {}", error.message))? {
             Parsed::Utility(Utility::CreateProcedure(create)) => {
-                Ok(Procedure::new(&create, arguments, self.styles.styles()?))
+                let value = self.returns.as_ref().map(|ty| ty.ty(made)).transpose()?;
+                let function = create.function.as_ref().map(|function| FunctionTraits {
+                    returns: match (&function.returns, value) {
+                        (_, Some(ty)) => Returns::Value(ty),
+                        (Some(ReturnsSyntax::Trigger), None) => Returns::Trigger,
+                        (_, None) => Returns::Nothing,
+                    },
+                    volatility: function.volatility,
+                    strict: function.strict,
+                });
+                let create = CreateProcedure { name: name.to_owned(), ..*create };
+                Ok(Procedure::new(&create, arguments, function, self.styles.styles()?))
             }
-            _ => Err("its statement is no CREATE PROCEDURE".to_owned()),
+            _ => Err("its statement is no CREATE PROCEDURE or CREATE FUNCTION".to_owned()),
+        }
+    }
+}
+
+/// A trigger.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TriggerForm {
+    name: String,
+    is_enabled: bool,
+    /// The CREATE TRIGGER statement, which has all other properties.
+    text: String,
+}
+
+impl TriggerForm {
+    pub(super) fn of(trigger: &Trigger) -> Self {
+        let Trigger { name, definition, is_enabled, .. } = trigger;
+        Self {
+            name: name.clone(),
+            is_enabled: *is_enabled,
+            text: definition.written(name, &quoted(&definition.table.name)),
+        }
+    }
+
+    pub(super) fn trigger(self) -> Result<Arc<Trigger>, String> {
+        let mut tokens = Vec::new();
+        let parsed = tokenize(&self.text, &mut tokens).and_then(|()| with_room(|| parse(&self.text, &tokens)));
+        match parsed.map_err(|error| format!("trigger {} cannot be read: {}", self.name, error.message))? {
+            Parsed::Utility(Utility::Define(Definition::Trigger(TriggerStatement::Create(create)))) => {
+                Ok(Arc::new(Trigger::new(self.name, Arc::new(*create), self.is_enabled)))
+            }
+            _ => Err(format!("the statement of trigger {} is no CREATE TRIGGER", self.name)),
         }
     }
 }

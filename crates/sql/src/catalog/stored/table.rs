@@ -1,5 +1,6 @@
 //! Tables as stored definitions.
 
+use super::other::TriggerForm;
 use super::value::{
     CommentForm, DefaultForm, ExpressionForm, MadeTypes, TypeForm, comment_forms, comments, value_of, word_of,
 };
@@ -31,6 +32,8 @@ pub(super) struct TableForm {
     identities: Vec<(usize, bool)>,
     foreign_keys: Vec<ForeignKeyForm>,
     referrers: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    triggers: Vec<TriggerForm>,
     comments: Vec<CommentForm>,
 }
 
@@ -129,6 +132,7 @@ impl TableForm {
             identities: rules.identities.clone(),
             foreign_keys: rules.foreign_keys.iter().map(ForeignKeyForm::of).collect(),
             referrers: rules.referrers.iter().map(|of| (of.table.clone(), of.constraint.clone())).collect(),
+            triggers: rules.triggers.iter().map(|trigger| TriggerForm::of(trigger)).collect(),
             comments: comment_forms(&rules.comments),
         })
     }
@@ -186,6 +190,7 @@ impl TableForm {
             identities: self.identities,
             foreign_keys: self.foreign_keys.into_iter().map(ForeignKeyForm::key).collect::<Result<_, _>>()?,
             referrers: self.referrers.into_iter().map(|(table, constraint)| Referrer { table, constraint }).collect(),
+            triggers: self.triggers.into_iter().map(TriggerForm::trigger).collect::<Result<_, _>>()?,
             comments: comments(self.comments),
         };
         let (layout, row_ids, lock) = (engine.layout(id), Arc::new(AtomicI64::new(1)), catalog.lock(name));

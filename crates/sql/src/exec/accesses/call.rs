@@ -57,17 +57,19 @@ impl Foresight<'_> {
     }
 
     fn follow_call(&mut self, call: &Call) -> ControlFlow<End> {
+        // How often a body calls itself depends on its values.
+        let Some(body) = call.callee.own() else { return Break(End::Unforeseen) };
         let found = call.arguments.len();
-        let mut frame = Frame { values: Vec::with_capacity(call.body.slots), unknown: Vec::new(), found };
+        let mut frame = Frame { values: Vec::with_capacity(body.slots), unknown: Vec::new(), found };
         for argument in &call.arguments {
             let value = fails(self.value(argument))?;
             frame.unknown.push(value.is_none());
             frame.values.push(value.unwrap_or(Value::Null));
         }
         frame.values.push(Value::Bool(false));
-        frame.values.resize(call.body.slots, Value::Null);
-        frame.unknown.resize(call.body.slots, false);
-        match self.block(&call.body.block, &mut frame) {
+        frame.values.resize(body.slots, Value::Null);
+        frame.unknown.resize(body.slots, false);
+        match self.block(&body.block, &mut frame) {
             Continue(()) | Break(End::Returns) => Continue(()),
             end => end,
         }
@@ -123,7 +125,7 @@ impl Foresight<'_> {
             }
             StepKind::Block(block) => self.block(block, frame),
             StepKind::Null => Continue(()),
-            StepKind::Return => Break(End::Returns),
+            StepKind::Return(_) => Break(End::Returns),
             // How often a loop runs, and whether a condition of these holds, often depends on rows.
             StepKind::Loop(_)
             | StepKind::Leave(_)

@@ -28,7 +28,7 @@ fn named_rows(plan: &Plan) -> Option<usize> {
         }),
         Plan::Update(update) => named_by(&update.access),
         Plan::Delete(delete) => named_by(&delete.access),
-        Plan::Call(call) => named_in(&call.body.block.steps),
+        Plan::Call(call) => call.callee.own().map_or(Some(0), |body| named_in(&body.block.steps)),
         Plan::Analyze(analysis) => named_rows(&analysis.statement.plan),
         Plan::Empty | Plan::Ddl(_) | Plan::Explain(_) | Plan::Declare(_) | Plan::Utility(_) => Some(0),
     }
@@ -63,7 +63,7 @@ fn named_in(steps: &[Step]) -> Option<usize> {
         | StepKind::Assert(..)
         | StepKind::Diagnose(_)
         | StepKind::Null
-        | StepKind::Return => Some(0),
+        | StepKind::Return(_) => Some(0),
     };
     steps.iter().map(of_step).sum()
 }

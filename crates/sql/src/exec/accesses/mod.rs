@@ -98,7 +98,7 @@ impl Foresight<'_> {
             Plan::Insert(insert) => self.insert(insert),
             Plan::Update(update) => {
                 let rows = update.source.is_none() && self.path(&update.access, Intent::Write, false)?;
-                Ok(rows && update.foreign_keys.is_none() && !moves_entries(update))
+                Ok(rows && update.consequences.is_none() && !moves_entries(update))
             }
             Plan::Delete(delete) => self.delete(delete),
             Plan::Call(call) => Ok(self.call(call)),
@@ -209,7 +209,7 @@ impl Foresight<'_> {
         let (Path::Key(values), None) = (&delete.access.path, &delete.source) else { return Ok(false) };
         // The keys of the entries in the other indexes come from columns that have not been read yet.
         if !table.schema.indexes.is_empty()
-            || delete.foreign_keys.is_some()
+            || delete.consequences.is_some()
             || !values.iter().all(|value| self.knows(value))
         {
             return Ok(false);
@@ -222,7 +222,11 @@ impl Foresight<'_> {
     }
 
     fn insert(&mut self, insert: &Insert) -> Result<bool, SqlError> {
+        let fires = insert.consequences.as_ref().is_some_and(|graph| graph.has_triggers());
         let Source::Rows(rows) = &insert.source else { return Ok(false) };
+        if fires {
+            return Ok(false);
+        }
         let mut row = Row::new(&insert.table.layout);
         for exprs in rows {
             if self.has_enough() {
@@ -244,7 +248,7 @@ impl Foresight<'_> {
             let given = insert.targets.iter().position(|&target| target == column).and_then(|at| exprs[at].as_ref());
             given.or_else(|| insert.defaults.get(column).and_then(Option::as_ref))
         };
-        let graphs = insert.foreign_keys.iter().filter(|_| self.only_rows.is_none());
+        let graphs = insert.consequences.iter().filter(|_| self.only_rows.is_none());
         let references: Vec<_> = graphs.flat_map(|graph| &graph.nodes[0].references).collect();
         let of_indexes = table.indexes().flat_map(|index| table.index_columns(index)).copied();
         let of_keys = references.iter().flat_map(|reference| &reference.key.columns).copied();

@@ -71,17 +71,17 @@ pub fn named(name: &str) -> &'static [Overload] {
         "current_schemas" => overloads![CurrentSchemas(Bool) -> Type::Array(Element::Name)],
         "pg_tablespace_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         " regnamespace" => overloads![SchemaNumber(Text) -> Type::Reg(Registry::Namespace), SchemaName(Oid) -> Text],
+        "pg_get_functiondef" => overloads![FunctionDefinition(Int4) -> Text],
+        "pg_get_function_sqlbody" => overloads![FunctionBody(Int4) -> Text],
+        "pg_get_function_arguments" => overloads![FunctionArguments(Int4) -> Text],
+        "pg_get_function_identity_arguments" => overloads![FunctionIdentityArguments(Int4) -> Text],
+        "pg_get_function_result" => overloads![FunctionResult(Int4) -> Text],
+        "pg_get_triggerdef" => overloads![TriggerDefinition(Int4) -> Text, TriggerDefinition(Int4, Bool) -> Text],
         "pg_get_statisticsobjdef_columns"
-        | "pg_get_function_result"
-        | "pg_get_function_arguments"
-        | "pg_get_function_identity_arguments"
-        | "pg_get_triggerdef"
         | "pg_get_ruledef"
         | "pg_get_partkeydef"
         | "pg_get_partition_constraintdef"
-        | "pg_get_statisticsobjdef"
-        | "pg_get_function_sqlbody"
-        | "pg_get_functiondef" => {
+        | "pg_get_statisticsobjdef" => {
             overloads![NoText(Int4) -> Text, NoText(Int4, Bool) -> Text]
         }
         "pg_table_size" | "pg_relation_size" | "pg_total_relation_size" => {
@@ -165,6 +165,14 @@ impl CatalogFunction {
             }
             CatalogFunction::ConstraintDefinition => text(system::constraint_definition(context, number)),
             CatalogFunction::ViewDefinition => text(system::view_definition(context, number)),
+            CatalogFunction::FunctionDefinition => text(system::routine_definition(context, number)),
+            CatalogFunction::FunctionBody => text(system::routine_body(context, number)),
+            CatalogFunction::FunctionArguments => text(system::routine_arguments(context, number, true)),
+            CatalogFunction::FunctionIdentityArguments => text(system::routine_arguments(context, number, false)),
+            CatalogFunction::FunctionResult => text(system::routine_result(context, number)),
+            CatalogFunction::TriggerDefinition => {
+                text(system::trigger_definition(context, number, *second == Value::Bool(true)))
+            }
             CatalogFunction::Comment => {
                 let catalog = if second.is_null() { None } else { Some(text_of(second)) };
                 text(system::comment_on(context, number, catalog, 0))

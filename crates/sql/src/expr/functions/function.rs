@@ -235,6 +235,12 @@ pub enum CatalogFunction {
     IndexDefinition,
     ConstraintDefinition,
     ViewDefinition,
+    FunctionDefinition,
+    FunctionBody,
+    FunctionArguments,
+    FunctionIdentityArguments,
+    FunctionResult,
+    TriggerDefinition,
     /// The comment on an object (`obj_description`). An argument may name the catalog of the object.
     Comment,
     ColumnComment,
@@ -261,8 +267,7 @@ pub enum CatalogFunction {
     ProcedureName,
     /// `current_schemas`: the schemas of the search path, including those of the system if the argument is true.
     CurrentSchemas,
-    /// Functions of kinds of objects that do not exist here, such as triggers and extended statistics. The result is
-    /// NULL.
+    /// Functions of kinds of objects that do not exist here, such as rules and extended statistics. The result is NULL.
     NoText,
     Size,
     DatabaseSize,

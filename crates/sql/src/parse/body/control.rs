@@ -25,7 +25,7 @@ impl Reader<'_> {
             "if" => self.branches()?,
             "case" => self.cases()?,
             "exit" | "continue" => StepKind::Leave(self.leave(word == "continue")?),
-            "return" => StepKind::Return,
+            "return" => StepKind::Return(self.returned()?),
             "null" => StepKind::Null,
             "raise" => StepKind::Raise(self.raise()?),
             "assert" => {
@@ -35,6 +35,22 @@ impl Reader<'_> {
             }
             _ => StepKind::Diagnose(self.facts()?),
         }))
+    }
+
+    /// Reads the value of RETURN, if there is one.
+    fn returned(&mut self) -> Result<Option<Expression>, SqlError> {
+        let position = self.cursor.position();
+        if self.cursor.is_at_end() || self.cursor.follows_symbol(0, b";") {
+            return Ok(None);
+        }
+        if self.cursor.follows(0, "next") || self.cursor.follows(0, "query") {
+            return Err(unsupported("a function that returns rows").at(position));
+        }
+        if self.is_anonymous() {
+            let message = "RETURN cannot have a parameter in function returning void";
+            return Err(SqlError::new(state::DATATYPE_MISMATCH, message).at(position));
+        }
+        self.expression(ends_statement).map(Some)
     }
 
     /// Reads IF, whose first word was taken.

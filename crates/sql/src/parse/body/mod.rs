@@ -134,10 +134,42 @@ pub enum StepKind<F: Form> {
     Assert(F::Value, Option<F::Value>),
     /// Gives variables the facts about the last statement, or about the error that is handled.
     Diagnose(Vec<(F::Target, Fact)>),
-    /// Ends the body.
-    Return,
+    /// Ends the body. The value is the result of the function.
+    Return(Option<F::Value>),
     /// Does nothing.
     Null,
+}
+
+impl<F: Form> StepKind<F> {
+    /// Returns PostgreSQL's name of the kind, for the contexts of errors.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StepKind::Run(statement) => statement.kind(),
+            StepKind::Assign(..) => "assignment",
+            StepKind::If(..) => "IF",
+            StepKind::Block(_) => "statement block",
+            StepKind::Loop(_) => "LOOP",
+            StepKind::Leave(leave) if leave.goes_on => "CONTINUE",
+            StepKind::Leave(_) => "EXIT",
+            StepKind::Raise(_) => "RAISE",
+            StepKind::Assert(..) => "ASSERT",
+            StepKind::Diagnose(_) => "GET DIAGNOSTICS",
+            StepKind::Return(_) => "RETURN",
+            StepKind::Null => "NULL",
+        }
+    }
+}
+
+impl<F: Form> Rounds<F> {
+    /// Returns PostgreSQL's name of the loop, for the contexts of errors.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Rounds::Endless => "LOOP",
+            Rounds::While(_) => "WHILE",
+            Rounds::Range { .. } => "FOR with integer loop variable",
+            Rounds::Rows(_) => "FOR over SELECT rows",
+        }
+    }
 }
 
 /// A loop: `[<<label>>] … LOOP … END LOOP`.
@@ -241,11 +273,23 @@ pub enum ErrorPart {
 pub struct BodySyntax {
     /// The outermost block.
     pub block: Block<Written>,
-    /// The names of the procedures that the body calls.
-    pub calls: Vec<String>,
+    /// The text from which the body was read.
+    pub text: String,
+    /// Whether the text stood in a string. Otherwise it followed `BEGIN ATOMIC`, or it is `RETURN value`.
+    pub is_quoted: bool,
 }
 
 impl BodySyntax {
+    /// Returns the body as SQL if it did not stand in a string.
+    pub fn sql(&self) -> Option<String> {
+        let returns = self.text.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("return"));
+        match (self.is_quoted, returns) {
+            (true, _) => None,
+            (false, true) => Some(self.text.trim().to_owned()),
+            (false, false) => Some(format!("BEGIN ATOMIC{}", self.text)),
+        }
+    }
+
     /// Returns the names of the types of all declared variables.
     pub fn declared_types(&self) -> Vec<&ast::DataType> {
         let mut types = Vec::new();

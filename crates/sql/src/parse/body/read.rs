@@ -10,10 +10,8 @@ use super::{
 use crate::error::unsupported;
 use crate::parse::cursor::Cursor;
 use crate::parse::lex::{Token, TokenKind, character_position, tokenize};
-use crate::parse::names::procedure_name;
 use crate::parse::syntax::{check_depth, parse_ast};
 use crate::{SqlError, state};
-use sqlparser::ast;
 
 /// The greatest number of tokens in a body. A thousand tokens take about a megabyte of syntax.
 const MOST_TOKENS: usize = 16 << 10;
@@ -59,7 +57,6 @@ pub(super) struct Reader<'b> {
     kind: BodyKind,
     /// The number of characters before the body in the client's text, if it is known.
     offset: Option<u32>,
-    calls: Vec<String>,
     /// The blocks and loops around the present statement.
     pub(super) around: Vec<Around>,
     /// The place that was computed last.
@@ -91,8 +88,8 @@ pub(super) struct Place {
 impl<'b> Reader<'b> {
     fn read(text: &'b str, tokens: &'b [Token], offset: Option<u32>, kind: BodyKind) -> Result<BodySyntax, SqlError> {
         let place = Place { offset: 0, characters: 0, line: 1 };
-        let (cursor, calls, around) = (Cursor::new(text, tokens), Vec::new(), Vec::new());
-        let mut reader = Self { text, cursor, kind, offset, calls, around, place };
+        let (cursor, around) = (Cursor::new(text, tokens), Vec::new());
+        let mut reader = Self { text, cursor, kind, offset, around, place };
         let label = reader.label()?;
         let declarations = reader.declarations()?;
         let is_block = kind == BodyKind::Anonymous || label.is_some() || reader.cursor.follows(0, "begin");
@@ -108,7 +105,12 @@ impl<'b> Reader<'b> {
             reader.cursor.take_symbol(b';');
         }
         reader.cursor.expect_end()?;
-        Ok(BodySyntax { block, calls: reader.calls })
+        Ok(BodySyntax { block, text: text.to_owned(), is_quoted: kind != BodyKind::Atomic })
+    }
+
+    /// Whether the body is that of DO.
+    pub(super) fn is_anonymous(&self) -> bool {
+        self.kind == BodyKind::Anonymous
     }
 
     /// Reads statements without BEGIN and END around them.
@@ -363,11 +365,6 @@ impl<'b> Reader<'b> {
         let taken = if performs { Ok((Vec::new(), false)) } else { self.take_into(&mut text, &tokens) };
         let (into, strict) = taken.map_err(|error| shifted(error, start.characters))?;
         let statement = parse_ast(&text).map_err(|error| shifted(error, start.characters))?;
-        if let ast::Statement::Call(function) = &*statement
-            && let Ok(name) = crate::parse::names::object_name(&function.name).and_then(procedure_name)
-        {
-            self.calls.push(name);
-        }
         let what = Executed::Sql { statement, text: self.fragment(text, start), performs };
         Ok(StatementSyntax { what, into, strict })
     }

@@ -1,0 +1,320 @@
+//! Procedures, functions and triggers: rows of `pg_proc`, `pg_trigger`, `pg_language` and `information_schema`, and
+//! definitions as SQL.
+
+use super::objects::{OWNER, PUBLIC};
+use super::relation::{Rows, oid, text};
+use crate::catalog::Table;
+use crate::catalog::procedure::{Argument, Procedure, Returns};
+use crate::catalog::trigger::Trigger;
+use crate::context::SessionContext;
+use crate::expr::{Expr, shown};
+use crate::parse::procedure::{ArgumentMode, Language, Volatility};
+use crate::parse::trigger::{TriggerEvent, TriggerTime};
+use crate::schema::{DATABASE, quoted};
+use crate::types::{oid as type_oid, type_name};
+use hotrow_storage::{Array, Element, Type, Value};
+use hotrow_sync::Arc;
+
+/// The languages, with PostgreSQL's OIDs.
+const LANGUAGES: [(u32, &str); 4] = [(12, "internal"), (13, "c"), (SQL, "sql"), (PLPGSQL, "plpgsql")];
+const SQL: u32 = 14;
+const PLPGSQL: u32 = 13_563;
+
+/// The OIDs of the types of results that no value has.
+const RECORD: u32 = 2249;
+const VOID: u32 = 2278;
+const TRIGGER: u32 = 2279;
+
+/// The bits of `tgtype`.
+const FOR_ROWS: i16 = 1;
+const BEFORE: i16 = 2;
+const INSERT: i16 = 4;
+const DELETE: i16 = 8;
+const UPDATE: i16 = 16;
+
+/// Returns the OID of a procedure or function.
+fn number_of(context: &SessionContext, name: &str) -> u32 {
+    context.shared().catalog.number(&format!("{name}\0procedure"))
+}
+
+fn find(context: &SessionContext, number: u32) -> Option<Arc<Procedure>> {
+    context.view().procedures().into_iter().find(|known| number_of(context, &known.name) == number)
+}
+
+/// Returns all procedures and functions, ordered by name.
+fn all(context: &SessionContext) -> Vec<Arc<Procedure>> {
+    let mut all = context.view().procedures();
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all
+}
+
+/// Builds the rows of `pg_language`.
+pub(super) fn languages(_: &SessionContext, rows: &mut Rows<'_>) {
+    for (number, name) in LANGUAGES {
+        let is_procedural = Value::Bool(number == PLPGSQL);
+        let is_trusted = Value::Bool(number >= SQL);
+        rows.push(vec![
+            ("oid", oid(number)),
+            ("lanname", text(name)),
+            ("lanowner", oid(OWNER)),
+            ("lanispl", is_procedural),
+            ("lanpltrusted", is_trusted),
+        ]);
+    }
+}
+
+/// Builds the rows of `pg_proc`.
+pub(super) fn procedures(context: &SessionContext, rows: &mut Rows<'_>) {
+    for procedure in all(context) {
+        let function = procedure.function;
+        let texts = |list: Vec<Value<'static>>| Value::Array(Array::new(Element::Text, list));
+        let has_outputs = procedure.arguments.iter().any(|argument| argument.mode != ArgumentMode::In);
+        let has_names = procedure.arguments.iter().any(|argument| argument.name.is_some());
+        let defaults = procedure.arguments.iter().filter(|argument| argument.default.is_some()).count();
+        let volatility = match function.map(|function| function.volatility) {
+            Some(Volatility::Immutable) => "i",
+            Some(Volatility::Stable) => "s",
+            Some(Volatility::Volatile) | None => "v",
+        };
+        let result = match function.map(|function| function.returns) {
+            Some(Returns::Value(ty)) => type_oid(ty),
+            Some(Returns::Trigger) => TRIGGER,
+            None if has_outputs => RECORD,
+            Some(Returns::Nothing) | None => VOID,
+        };
+        let inputs = procedure.inputs().map(|argument| oid(type_oid(argument.ty)));
+        let mut row = vec![
+            ("oid", oid(number_of(context, &procedure.name))),
+            ("proname", text(&procedure.name)),
+            ("pronamespace", oid(PUBLIC)),
+            ("proowner", oid(OWNER)),
+            ("prolang", oid(if procedure.language == Language::Sql { SQL } else { PLPGSQL })),
+            ("procost", Value::Float4(100.0)),
+            ("prosupport", text("-")),
+            ("prokind", text(if function.is_some() { "f" } else { "p" })),
+            ("proisstrict", Value::Bool(function.is_some_and(|function| function.strict))),
+            ("provolatile", text(volatility)),
+            ("proparallel", text("u")),
+            ("pronargs", Value::Int2(procedure.inputs().count() as i16)),
+            ("pronargdefaults", Value::Int2(defaults as i16)),
+            ("prorettype", oid(result)),
+            ("proargtypes", Value::Array(Array::new(Element::OidVector, inputs))),
+            ("prosrc", text(if procedure.syntax.is_quoted { &procedure.syntax.text } else { "" })),
+        ];
+        if has_outputs {
+            let types = procedure.arguments.iter().map(|argument| oid(type_oid(argument.ty)));
+            row.push(("proallargtypes", Value::Array(Array::new(Element::Oid, types))));
+            row.push(("proargmodes", texts(procedure.arguments.iter().map(|one| text(letter(one.mode))).collect())));
+        }
+        if has_names {
+            let name = |argument: &Argument| text(argument.name.as_deref().unwrap_or_default());
+            row.push(("proargnames", texts(procedure.arguments.iter().map(name).collect())));
+        }
+        row.extend(procedure.syntax.sql().map(|body| ("prosqlbody", text(body))));
+        rows.push(row);
+    }
+}
+
+fn letter(mode: ArgumentMode) -> &'static str {
+    match mode {
+        ArgumentMode::In => "i",
+        ArgumentMode::Out => "o",
+        ArgumentMode::InOut => "b",
+    }
+}
+
+/// Returns all triggers with their tables, ordered by the names of both.
+fn triggers(context: &SessionContext) -> Vec<(Arc<Table>, Arc<Trigger>)> {
+    let mut all = Vec::new();
+    for table in context.view().tables() {
+        all.extend(table.rules.triggers.iter().map(|trigger| (table.clone(), trigger.clone())));
+    }
+    all.sort_by(|(one, _), (other, _)| one.name().cmp(other.name()));
+    all
+}
+
+fn number_of_trigger(context: &SessionContext, table: &Table, trigger: &Trigger) -> u32 {
+    context.shared().catalog.number(&table.numbered_trigger(&trigger.name))
+}
+
+/// Builds the rows of `pg_trigger`.
+pub(super) fn all_triggers(context: &SessionContext, rows: &mut Rows<'_>) {
+    for (table, trigger) in triggers(context) {
+        let definition = &trigger.definition;
+        let bits = [
+            (definition.for_rows, FOR_ROWS),
+            (definition.time == TriggerTime::Before, BEFORE),
+            (definition.events.insert, INSERT),
+            (definition.events.delete, DELETE),
+            (definition.events.update, UPDATE),
+        ];
+        let kind = bits.iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| bit).sum();
+        let columns = definition.events.columns.iter().filter_map(|name| table.schema.column(name));
+        let columns = columns.map(|at| Value::Int2(at as i16 + 1));
+        let arguments: Vec<u8> =
+            definition.arguments.iter().flat_map(|argument| argument.bytes().chain(std::iter::once(0))).collect();
+        let mut row = vec![
+            ("oid", oid(number_of_trigger(context, &table, &trigger))),
+            ("tgrelid", oid(context.shared().catalog.number(table.name()))),
+            ("tgname", text(&trigger.name)),
+            ("tgfoid", oid(number_of(context, &definition.function))),
+            ("tgtype", Value::Int2(kind)),
+            ("tgenabled", text(if trigger.is_enabled { "O" } else { "D" })),
+            ("tgnargs", Value::Int2(definition.arguments.len() as i16)),
+            ("tgattr", Value::Array(Array::new(Element::Int2Vector, columns))),
+            ("tgargs", Value::Bytea(arguments.into())),
+        ];
+        row.extend(definition.when.as_ref().map(|when| ("tgqual", text(&when.text.text))));
+        rows.push(row);
+    }
+}
+
+/// Returns the CREATE statement of a procedure or function, as `pg_get_functiondef` does.
+pub(crate) fn routine_definition(context: &SessionContext, number: u32) -> Option<String> {
+    let procedure = find(context, number)?;
+    let word = procedure.word();
+    let mut lines = vec![format!(
+        "CREATE OR REPLACE {} public.{}({})",
+        word.to_uppercase(),
+        quoted(&procedure.name),
+        arguments(&procedure, true),
+    )];
+    lines.extend(result(&procedure).map(|result| format!(" RETURNS {result}")));
+    lines.push(format!(" LANGUAGE {}", if procedure.language == Language::Sql { "sql" } else { "plpgsql" }));
+    if let Some(function) = procedure.function {
+        let volatility = match function.volatility {
+            Volatility::Immutable => " IMMUTABLE",
+            Volatility::Stable => " STABLE",
+            Volatility::Volatile => "",
+        };
+        let strict = if function.strict { " STRICT" } else { "" };
+        if !volatility.is_empty() || !strict.is_empty() {
+            lines.push(format!("{volatility}{strict}"));
+        }
+    }
+    lines.push(match procedure.syntax.sql() {
+        Some(body) => body,
+        None => {
+            let mut tag = format!("${word}$");
+            while procedure.syntax.text.contains(&tag) {
+                tag.insert(tag.len() - 1, 'x');
+            }
+            format!("AS {tag}{}{tag}", procedure.syntax.text)
+        }
+    });
+    Some(lines.join("\n") + "\n")
+}
+
+/// Returns the body of a procedure or function as SQL if it did not stand in a string.
+pub(crate) fn routine_body(context: &SessionContext, number: u32) -> Option<String> {
+    find(context, number)?.syntax.sql()
+}
+
+/// Returns the arguments of a procedure or function as its definition writes them, with their defaults if `complete` is
+/// set.
+pub(crate) fn routine_arguments(context: &SessionContext, number: u32, complete: bool) -> Option<String> {
+    find(context, number).map(|procedure| arguments(&procedure, complete))
+}
+
+fn arguments(procedure: &Procedure, complete: bool) -> String {
+    let show = |argument: &Argument| {
+        let mode = match argument.mode {
+            // PostgreSQL names the mode IN for procedures only.
+            ArgumentMode::In => procedure.function.is_none().then_some("IN"),
+            ArgumentMode::Out => Some("OUT"),
+            ArgumentMode::InOut => Some("INOUT"),
+        };
+        let name = argument.name.as_deref().map(quoted);
+        let ty = type_name(Some(argument.ty));
+        let default = argument.default.as_ref().filter(|_| complete).map(|default| {
+            let value = default.value();
+            format!("DEFAULT {}", if value == Expr::NULL { "NULL".to_owned() } else { shown(&value, None) })
+        });
+        let parts = [mode.map(str::to_owned), name, Some(ty), default];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    procedure.arguments.iter().map(show).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns what a function returns, or `None` if it is a procedure or does not exist.
+pub(crate) fn routine_result(context: &SessionContext, number: u32) -> Option<String> {
+    result(&*find(context, number)?)
+}
+
+fn result(procedure: &Procedure) -> Option<String> {
+    Some(match procedure.function?.returns {
+        Returns::Value(ty) => type_name(Some(ty)),
+        Returns::Nothing => "void".to_owned(),
+        Returns::Trigger => "trigger".to_owned(),
+    })
+}
+
+/// Returns the CREATE TRIGGER statement of a trigger. If `pretty` is set, the table is named without its schema where
+/// that suffices.
+pub(crate) fn trigger_definition(context: &SessionContext, number: u32, pretty: bool) -> Option<String> {
+    let known = |(table, trigger): &(Arc<Table>, Arc<Trigger>)| number_of_trigger(context, table, trigger) == number;
+    let (table, trigger) = triggers(context).into_iter().find(known)?;
+    let name = if pretty { context.view().written(table.name()) } else { super::describe::full_name(&table) };
+    Some(trigger.definition.written(&trigger.name, &name))
+}
+
+/// Builds the rows of `information_schema.routines`.
+pub(super) fn routines(context: &SessionContext, rows: &mut Rows<'_>) {
+    for procedure in all(context) {
+        let number = number_of(context, &procedure.name);
+        let specific = format!("{}_{number}", procedure.name);
+        let ty = match procedure.function.map(|function| function.returns) {
+            Some(Returns::Value(Type::Array(_))) => text("ARRAY"),
+            Some(_) => result(&procedure).map_or(Value::Null, text),
+            None => Value::Null,
+        };
+        rows.push(vec![
+            ("specific_catalog", text(DATABASE)),
+            ("specific_schema", text("public")),
+            ("specific_name", text(specific)),
+            ("routine_catalog", text(DATABASE)),
+            ("routine_schema", text("public")),
+            ("routine_name", text(&procedure.name)),
+            ("routine_type", text(procedure.word().to_uppercase())),
+            ("data_type", ty),
+            ("routine_body", text(if procedure.language == Language::Sql { "SQL" } else { "EXTERNAL" })),
+            ("routine_definition", text(&procedure.syntax.text)),
+            ("external_language", text(if procedure.language == Language::Sql { "SQL" } else { "PLPGSQL" })),
+        ]);
+    }
+}
+
+/// Builds the rows of `information_schema.triggers`: one for each kind of change at which a trigger fires.
+pub(super) fn shown_triggers(context: &SessionContext, rows: &mut Rows<'_>) {
+    for (table, trigger) in triggers(context) {
+        let definition = &trigger.definition;
+        for event in [TriggerEvent::Insert, TriggerEvent::Update, TriggerEvent::Delete] {
+            if !definition.events.has(event) {
+                continue;
+            }
+            let alike = |other: &&Arc<Trigger>| {
+                let Trigger { definition: other, .. } = &***other;
+                other.time == definition.time && other.for_rows == definition.for_rows && other.events.has(event)
+            };
+            let before = table.rules.triggers.iter().filter(alike).take_while(|known| known.name != trigger.name);
+            let order = before.count() as i32 + 1;
+            let arguments: Vec<_> = definition.arguments.iter().map(|argument| format!("'{argument}'")).collect();
+            let action = format!("EXECUTE FUNCTION {}({})", quoted(&definition.function), arguments.join(", "));
+            let mut row = vec![
+                ("trigger_catalog", text(DATABASE)),
+                ("trigger_schema", text(table.schema_name())),
+                ("trigger_name", text(&trigger.name)),
+                ("event_manipulation", text(event.name())),
+                ("event_object_catalog", text(DATABASE)),
+                ("event_object_schema", text(table.schema_name())),
+                ("event_object_table", text(table.plain_name())),
+                ("action_order", Value::Int4(order)),
+                ("action_statement", text(action)),
+                ("action_orientation", text(if definition.for_rows { "ROW" } else { "STATEMENT" })),
+                ("action_timing", text(definition.time.name())),
+            ];
+            row.extend(definition.when.as_ref().map(|when| ("action_condition", text(&when.text.text))));
+            rows.push(row);
+        }
+    }
+}
