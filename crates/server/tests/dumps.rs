@@ -31,6 +31,22 @@ CREATE VIEW app.busy AS SELECT p.name, count(*) AS posts FROM app.people p JOIN 
 COMMENT ON TYPE app.mood IS 'how one feels';
 COMMENT ON TABLE app.people IS 'people';
 COMMENT ON COLUMN app.people.name IS 'their name';
+CREATE FUNCTION "Odd Half"(n int, OUT h int) LANGUAGE plpgsql IMMUTABLE STRICT AS $$ BEGIN h := n / 2; END $$;
+CREATE FUNCTION plus(a numeric(8,2), b numeric DEFAULT 1.5) RETURNS numeric RETURN a + b;
+CREATE FUNCTION told() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+    -- Not before $$ or 'it'.
+    NEW.age := coalesce(NEW.age, length(TG_ARGV[0]));
+    RETURN NEW;
+END $body$;
+CREATE PROCEDURE older(by int, INOUT most int DEFAULT 0) LANGUAGE sql BEGIN ATOMIC
+    UPDATE app.people SET age = age + by;
+    SELECT max(age) INTO most FROM app.people;
+END;
+CREATE TRIGGER "A told" BEFORE INSERT OR UPDATE OF age, name ON app.people FOR EACH ROW WHEN (NEW.age IS NULL)
+    EXECUTE FUNCTION told('it''s', 5);
+CREATE TRIGGER off AFTER DELETE ON app.people EXECUTE FUNCTION told();
+ALTER TABLE app.people DISABLE TRIGGER off;
 INSERT INTO app.people (name, tags) VALUES ('ann', '{a,"b c"}'), ('bob', NULL);
 INSERT INTO app.posts (person, title) VALUES (1, 'hello'), (1, E'tab\tand\\slash\nline'), (2, NULL);
 INSERT INTO app.moods VALUES (DEFAULT, DEFAULT, NULL), ('B b', '{NULL,"it''s"}', NULL);

@@ -96,7 +96,7 @@ fn variables_take_rows_and_conditions_choose() {
 }
 
 #[test]
-fn procedures_call_each_other_and_never_themselves() {
+fn procedures_call_each_other_and_themselves() {
     check(
         ACCOUNTS,
         &[
@@ -112,17 +112,25 @@ fn procedures_call_each_other_and_never_themselves() {
                 "30",
             ),
             ("create procedure bad() language sql as $$ call leaf(1, 2) $$", "42601"),
-            ("create procedure self() language sql begin atomic call self(); end", "0A000"),
-            ("create procedure self() language sql begin atomic call other(); end", "42883"),
+            ("create procedure self() language sql begin atomic call self(); end", "CREATE PROCEDURE"),
+            ("call self()", "54001"),
+            (
+                "create procedure down(n int, inout sum int) language sql as $$
+                    if n > 0 then sum := sum + n; call down(n - 1, sum); end if $$; call down(5, 0)",
+                "15",
+            ),
+            ("create or replace procedure self() language sql begin atomic call other(); end", "42883"),
             ("create procedure other() language sql begin atomic end", "CREATE PROCEDURE"),
             (
-                "create procedure self() language sql begin atomic if true then call other(); end if; end",
+                "create or replace procedure self() language sql begin atomic if true then call other(); end if; end",
                 "CREATE PROCEDURE",
             ),
-            ("create or replace procedure other() language sql begin atomic call self(); end", "0A000"),
+            ("create or replace procedure other() language sql begin atomic call self(); end", "CREATE PROCEDURE"),
+            ("call self()", "54001"),
+            ("call other()", "54001"),
             ("drop procedure other", "DROP PROCEDURE"),
             ("call self()", "42883"),
-            ("create procedure other() language sql begin atomic call self(); end", "0A000"),
+            ("create procedure other() language sql begin atomic call self(); end", "CREATE PROCEDURE"),
             // What a call leads to is looked at anew.
             (
                 "create or replace procedure leaf(key int, out v int) language sql as $$ v := key $$; call sum(null)",
@@ -345,7 +353,7 @@ fn mistakes_are_explained() {
     }
     let error = error(&mut session, "call twice(1, 5)");
     assert_eq!((error.state.as_str(), error.position), ("22012", None));
-    assert_eq!(error.context.as_deref(), Some("procedure \"pay\", line 3\nprocedure \"twice\", line 3"));
+    assert_eq!(error.context.as_deref(), Some("SQL function \"pay\" statement 2\nSQL function \"twice\" statement 1"));
     assert_eq!(outcome(&mut session, "select n from a where id = 1"), "10");
     let detail = common::error(&mut session, "call pay(1)").detail;
     assert_eq!(detail.as_deref(), Some("There is pay(who integer, amount numeric, OUT left_over integer)."));

@@ -56,3 +56,46 @@ BEGIN
     END LOOP;
     told := told || n;
 END $$;
+CREATE FUNCTION half(n int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT n / 2 $$;
+CREATE FUNCTION total(low int DEFAULT 0) RETURNS bigint LANGUAGE sql STABLE AS $$ SELECT sum(u) FROM f WHERE id >= low $$;
+CREATE FUNCTION deep(n int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE p int;
+BEGIN
+    SELECT up INTO p FROM f WHERE id = n;
+    IF p IS NULL OR p = n THEN RETURN 0; END IF;
+    RETURN 1 + deep(p);
+EXCEPTION WHEN statement_too_complex THEN RETURN -1;
+END $$;
+CREATE FUNCTION bump(who int, by int) RETURNS int LANGUAGE plpgsql STRICT AS $$
+DECLARE n int;
+BEGIN
+    UPDATE f SET u = u + by WHERE id = who RETURNING u INTO n;
+    IF NOT FOUND THEN RAISE EXCEPTION 'none' USING ERRCODE = 'no_data_found'; END IF;
+    RETURN n;
+EXCEPTION WHEN integrity_constraint_violation THEN RETURN -1;
+END $$;
+CREATE TABLE w (id int PRIMARY KEY, n int CHECK (n < 100), f int REFERENCES f ON DELETE CASCADE ON UPDATE CASCADE, note text,
+    twice int GENERATED ALWAYS AS (n * 2) STORED);
+CREATE TABLE wl (op text, old_n int, new_n int, note text);
+CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        IF OLD.n = 1 THEN RETURN NULL; END IF;
+        RETURN OLD;
+    END IF;
+    IF NEW.n = 3 THEN RETURN NULL; END IF;
+    IF NEW.n = 4 THEN RAISE EXCEPTION 'four' USING ERRCODE = 'check_violation'; END IF;
+    IF NEW.n = 5 THEN NEW.n := 55; END IF;
+    NEW.note := TG_OP || coalesce(NEW.note, '-');
+    RETURN NEW;
+END $$;
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO wl VALUES (TG_OP || TG_WHEN || TG_LEVEL, OLD.n, NEW.n, TG_ARGV[0]);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER watch BEFORE INSERT OR UPDATE OR DELETE ON w FOR EACH ROW EXECUTE FUNCTION watch();
+CREATE TRIGGER told AFTER INSERT OR UPDATE OR DELETE ON w FOR EACH ROW EXECUTE FUNCTION tell('row');
+CREATE TRIGGER once AFTER INSERT OR UPDATE OR DELETE ON w EXECUTE FUNCTION tell('all');
+CREATE TRIGGER moved AFTER UPDATE OF n, f ON w FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION tell('moved');
+INSERT INTO w VALUES (1, 1, 1, 'a'), (2, 2, 2, NULL), (6, 6, 3, 'c');

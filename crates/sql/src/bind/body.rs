@@ -241,6 +241,7 @@ pub(super) fn compile_trigger(
     let variables = trigger_variables(&procedure.name, table);
     let mut body = Body { depth: 1, ..Body::default() };
     body.used.add_table(table);
+    body.used.add_procedure(procedure);
     let columns = Vec::new();
     let mut compiler = Compiler { procedure, variables, view, located: false, enclosing, body, loops: 0, columns };
     let block = with_room(|| compiler.whole(&procedure.syntax.block))?;

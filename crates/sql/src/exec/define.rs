@@ -53,22 +53,10 @@ impl Ddl<'_> {
 
     /// Runs DROP PROCEDURE, DROP FUNCTION or DROP ROUTINE. A body that calls a dropped one fails when it does so.
     pub(crate) fn drop_procedures(&mut self, drop: &DropProcedures) -> Result<&'static str, Fail> {
-        let word = drop.kind.word();
         for (name, types) in &drop.procedures {
             let types = types.as_ref().map(|types| argument_types(types, self.view())).transpose()?;
             self.lock(&procedure_lock(name), Mode::Exclusive)?;
-            let matching = |known: &Arc<Procedure>| match &types {
-                Some(types) => known.inputs().map(|argument| argument.ty).eq(types.iter().copied()),
-                None => true,
-            };
-            if let Some(known) = self.view().procedure(name).filter(matching) {
-                if drop.kind != RoutineKind::Routine && known.word() != word && types.is_none() {
-                    return Err(undefined(drop.kind, name, None).into());
-                }
-                if drop.kind != RoutineKind::Routine && known.word() != word {
-                    let message = format!("{} is not a {word}", known.signature());
-                    return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
-                }
+            if let Some(known) = self.named_procedure(drop.kind, name, types.as_deref())? {
                 self.drop_triggers_of(&known, drop.cascade)?;
                 self.context.transaction.changes.procedures.insert(name.clone(), None);
                 continue;
@@ -85,19 +73,38 @@ impl Ddl<'_> {
 }
 
 impl Ddl<'_> {
+    /// Returns the procedure or function of this name whose arguments that go in have these types, or `None` if there
+    /// is none.
+    ///
+    /// # Errors
+    /// If it is of another kind: 42809, or 42883 if no types are given.
+    fn named_procedure(
+        &self,
+        kind: RoutineKind,
+        name: &str,
+        types: Option<&[Type]>,
+    ) -> Result<Option<Arc<Procedure>>, SqlError> {
+        let fits = |known: &Arc<Procedure>| {
+            types.is_none_or(|types| known.inputs().map(|argument| argument.ty).eq(types.iter().copied()))
+        };
+        let Some(known) = self.view().procedure(name).filter(fits) else { return Ok(None) };
+        if kind == RoutineKind::Routine || known.word() == kind.word() {
+            return Ok(Some(known));
+        }
+        if types.is_none() {
+            return Err(undefined(kind, name, None));
+        }
+        let message = format!("{} is not a {}", known.signature(), kind.word());
+        Err(SqlError::new(state::WRONG_OBJECT_TYPE, message))
+    }
+
     /// Runs ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE.
     pub(super) fn alter_procedure(&mut self, alter: &AlterProcedure) -> Result<(), Fail> {
         let AlterProcedure { kind, name, types, change } = alter;
         self.lock(&procedure_lock(name), Mode::Exclusive)?;
         let types = types.as_ref().map(|types| argument_types(types, self.view())).transpose()?;
-        let matching = |known: &Arc<Procedure>| {
-            let is_kind = *kind == RoutineKind::Routine || known.word() == kind.word();
-            let inputs = || known.inputs().map(|argument| argument.ty);
-            is_kind && types.as_ref().is_none_or(|types| inputs().eq(types.iter().copied()))
-        };
-        let Some(known) = self.view().procedure(name).filter(matching) else {
-            return Err(undefined(*kind, name, types.as_deref()).into());
-        };
+        let known = self.named_procedure(*kind, name, types.as_deref())?;
+        let known = known.ok_or_else(|| undefined(*kind, name, types.as_deref()))?;
         match change {
             RoutineChange::Owner(role) => Ok(self.check_owner(role)?),
             RoutineChange::SetSchema(schema) if schema == "public" => Ok(()),

@@ -64,6 +64,16 @@ const SCRIPT: &[&str] = &[
             select things.amount into left_over from things where id = who;
         end $$",
     "create procedure note(in text) begin atomic insert into h (a, c) values (7, $1); end",
+    "create function half(n int, out h int) language plpgsql immutable strict as $$ begin h := n / 2; end $$",
+    "create function total() returns numeric return (select sum(amount) from things)",
+    "create function stamp() returns trigger language plpgsql as $$
+        begin new.title := new.title || ' ' || tg_argv[0]; return new; end $$",
+    "create trigger stamped before insert or update of title on things for each row when (new.amount > 100)
+        execute function stamp('it''s')",
+    "create trigger other after delete on things execute function stamp()",
+    "alter table things disable trigger other",
+    "alter trigger stamped on things rename to \"Stamped\"",
+    "alter function half(int) rename to halved",
     "comment on table things is 'the ''things'''",
     "comment on column things.title is 'how it is called'",
     "comment on view cheap is 'not much'",
@@ -113,7 +123,7 @@ fn a_restart_after_any_statement_leaves_everything_as_it_was() {
 }
 
 /// Statements at the end of the script.
-const STATEMENTS: [(&str, &str); 8] = [
+const STATEMENTS: [(&str, &str); 9] = [
     ("select id, title, amount from both order by id", "1|one|1.500 2|two|1.500"),
     ("insert into both values (1, 'again', 1)", "23505"),
     ("insert into both values (5, 'two', 1)", "23505"),
@@ -123,6 +133,7 @@ const STATEMENTS: [(&str, &str); 8] = [
     ("insert into c values (9, null, null, 77)", "23503"),
     // Its body means the table that has the name `things` now.
     ("call pay(5, left_over => 0)", "42703"),
+    ("select halved(9), total()", "42703"),
 ];
 
 #[test]

@@ -103,7 +103,9 @@ impl World {
 }
 
 /// Queries for everything that a client can ask of the catalog.
-const CATALOG: [&str; 14] = [
+const CATALOG: [&str; 16] = [
+    "select proname, pg_get_functiondef(oid) from pg_proc",
+    "select tgname, tgenabled, pg_get_triggerdef(oid) from pg_trigger",
     "select nspname, oid from pg_namespace",
     "select c.relname, n.nspname, c.relkind, c.oid, c.relhasindex, c.relchecks, c.relhastriggers
         from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid >= 16384",
