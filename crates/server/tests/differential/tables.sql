@@ -1,10 +1,12 @@
 DROP TABLE IF EXISTS a;
+DROP TABLE IF EXISTS w, wl;
 DROP TABLE IF EXISTS k;
 DROP TABLE IF EXISTS d;
 DROP TABLE IF EXISTS h, g, f;
 DROP TABLE IF EXISTS e;
 DROP TYPE IF EXISTS mood;
 DROP PROCEDURE IF EXISTS run;
+DROP FUNCTION IF EXISTS half, total, deep, bump, watch, tell;
 CREATE TABLE a (id int PRIMARY KEY, b boolean, s smallint, i int, l bigint, r real, d double precision, n numeric(10, 2), m numeric,
     c char(5), v varchar(8), t text, y bytea, e date, p timestamp, z timestamptz, u uuid, w interval, q time);
 CREATE TABLE k (id int PRIMARY KEY, grp int NOT NULL DEFAULT 1, name varchar(10) UNIQUE, qty int CHECK (qty >= 0), price numeric(8, 2) DEFAULT 0.5,
