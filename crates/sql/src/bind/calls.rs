@@ -4,6 +4,7 @@ use super::aggregate::{Given, aggregate_named};
 use super::binder::Binder;
 use super::errors::{ambiguous_function, ambiguous_operator, no_function, no_operator, no_prefix_operator};
 use super::json::{refuse_json_function, takes_rows};
+use super::ordered_set::lacks_within_group;
 use super::scope::Scope;
 use super::typed::Typed;
 use super::window::is_window_function;
@@ -171,9 +172,6 @@ impl Binder<'_> {
             [schema, name] if schema == "pg_catalog" || set_returning.is_some() => name.as_str(),
             _ => return Err(no_function(&parts.join("."), &[])),
         };
-        if !function.within_group.is_empty() {
-            return Err(unsupported("WITHIN GROUP"));
-        }
         if function.null_treatment.is_some() {
             return Err(unsupported("IGNORE NULLS"));
         }
@@ -197,12 +195,7 @@ impl Binder<'_> {
         };
         let windowed = function.over.is_some();
         let given = Given { name, list, distinct, order, filter: function.filter.as_deref(), windowed };
-        let special = match (&function.over, aggregate_named(name)) {
-            (Some(over), _) => Some(self.window_function(&given, over, scope)),
-            (None, Some(aggregate)) => Some(self.aggregate(aggregate, &given, scope)),
-            (None, None) => None,
-        };
-        if let Some(call) = special {
+        if let Some(call) = self.call_over_rows(function, &given, scope) {
             return call.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error });
         }
         if distinct || function.filter.is_some() || !order.is_empty() {
@@ -255,6 +248,31 @@ impl Binder<'_> {
             _ => self.plain_function(name, arguments),
         };
         result.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error })
+    }
+
+    /// Binds a call whose value depends on several rows, such as one of an aggregate function. Returns `None` for any
+    /// other call.
+    fn call_over_rows(
+        &mut self,
+        function: &ast::Function,
+        given: &Given<'_>,
+        scope: &Scope,
+    ) -> Option<Result<Typed, SqlError>> {
+        if !function.within_group.is_empty() {
+            return Some(self.within_group(given, &function.within_group, scope));
+        }
+        if let Some(error) = lacks_within_group(given.name, given.list.len()) {
+            return Some(Err(error));
+        }
+        match (&function.over, aggregate_named(given.name)) {
+            (Some(_), _) if given.name == "grouping" => {
+                Some(Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"OVER\"")))
+            }
+            (None, _) if given.name == "grouping" => Some(self.grouping(given.list, scope)),
+            (Some(over), _) => Some(self.window_function(given, over, scope)),
+            (None, Some(aggregate)) => Some(self.aggregate(aggregate, given, scope)),
+            (None, None) => None,
+        }
     }
 
     /// Binds `CURRENT_TIMESTAMP(digits)` and the like: the moment, rounded to so many digits after the seconds.

@@ -30,7 +30,8 @@
 //! | `table_function` | functions in FROM |
 //! | `set_operation` | UNION, INTERSECT, EXCEPT |
 //! | `with` | WITH |
-//! | `grouping` | queries with aggregates |
+//! | `grouping`, `grouping_sets` | queries with aggregates; GROUPING SETS, ROLLUP and CUBE |
+//! | `ordered_set` | calls with WITHIN GROUP |
 //! | `window`, `windows` | window functions, and the operators that run them |
 //! | `path`, `bounds` | how a table's rows are found, and the bounds that conditions imply for an index |
 //! | `hidden` | the conditions and orders that indexes on expressions and partial indexes serve |
@@ -68,6 +69,7 @@ mod foreign_key;
 mod from;
 mod group;
 mod grouping;
+mod grouping_sets;
 mod hidden;
 mod index;
 mod interval_literals;
@@ -76,6 +78,7 @@ mod json;
 mod limits;
 mod names;
 mod operators;
+mod ordered_set;
 mod parameters;
 mod path;
 mod procedure;

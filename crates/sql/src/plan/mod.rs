@@ -35,10 +35,10 @@ pub mod table_function;
 pub mod window;
 
 pub use access::{Access, List, Path, Range};
-pub use aggregate::{AggregateCall, AggregateFunction, AggregateOrder};
+pub use aggregate::{AggregateCall, AggregateFunction, AggregateOrder, OrderedSet};
 pub use analysis::Analysis;
 pub use change::{Delete, Insert, OnConflict, Source, Update};
 pub use foreign_keys::{Change, ChangePlan, Graph, Keys, Reference, Referred};
-pub use node::{HashJoin, JoinKey, JoinKind, Match, NestedLoop, Node, Recursive, SortKey};
+pub use node::{GroupingSets, HashJoin, JoinKey, JoinKind, Match, NestedLoop, Node, Recursive, SortKey};
 pub use procedure::{Body, Call, Planned, PlannedStatement, PlannedValue, Slots, Step, StepKind, Target};
 pub use statement::{CreateAs, Declare, Plan, Statement, changes_database, only_reads, read_only_violation};
