@@ -307,6 +307,17 @@ impl Binder<'_> {
             let sequence = std::mem::replace(first, Typed::unknown(Expr::NULL));
             *first = self.with_name(Typed { ty: Some(RELATION), ..sequence })?;
         }
+        if let ("quote_literal" | "quote_nullable", [value]) = (name, arguments.as_mut_slice()) {
+            let written = std::mem::replace(value, Typed::unknown(Expr::NULL));
+            *value = Typed::new(self.coerce(written, Type::Text, Strictness::Explicit)?, Type::Text);
+            let quoted = self.resolve("quote_literal", arguments)?;
+            let null = Expr::Const(Value::text("NULL"));
+            return Ok(if name == "quote_literal" {
+                quoted
+            } else {
+                Typed::new(Expr::Coalesce(vec![quoted.expr, null]), Type::Text)
+            });
+        }
         if let Some(call) = self.enum_function(name, &arguments)? {
             return Ok(call);
         }

@@ -44,7 +44,7 @@ pub use expression::{Expr, Like};
 pub(crate) use frame::lost;
 pub use frame::{Content, Frame, Subqueries};
 pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Variadic, choose, unknown_unit};
-pub(crate) use functions::{finish_json, value_bytes, write_json, write_json_key};
+pub(crate) use functions::{finish_json, matches_of, value_bytes, write_json, write_json_key};
 pub use kept::Kept;
 pub(crate) use shown::shown;
 pub use subquery::{Subquery, SubqueryTest};

@@ -84,6 +84,7 @@ pub enum NumberFunction {
     ShiftLeft,
     ShiftRight,
     ToHex,
+    ToCharacters,
     WidthBucket,
 }
 
@@ -118,6 +119,10 @@ pub enum TextFunction {
     QuoteIdentifier,
     QuoteLiteral,
     Md5,
+    Sha224,
+    Sha256,
+    Sha384,
+    Sha512,
     Encode,
     Decode,
 }
