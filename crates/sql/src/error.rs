@@ -125,8 +125,8 @@ impl SqlError {
         self
     }
 
-    /// Returns the error with a place in a body appended to its context. The position is removed, since it counts in the
-    /// text of the body, which is no part of the client's statement.
+    /// Returns the error with a place in a body appended to its context. The position is removed, since it counts in
+    /// the text of the body, which is no part of the client's statement.
     pub(crate) fn within(self, here: String) -> Self {
         let context = match &self.context {
             Some(inner) => format!("{inner}\n{here}"),

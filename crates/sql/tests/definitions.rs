@@ -215,7 +215,7 @@ fn what_is_not_there_is_refused_by_name() {
         "create temporary table u (id int)",
         "create table u (id int primary key deferrable)",
         "create table u (id int, unique (id) deferrable initially deferred)",
-        "select rank(1) within group (order by id) from t",
+        "select rank((select 1)) within group (order by id) from t",
         "insert into t values (1) on conflict (id) do update set id = 2",
     ] {
         let error = error(&mut session, sql);

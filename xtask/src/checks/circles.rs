@@ -75,13 +75,9 @@ const CIRCLES: &[Circle] = &[
     },
     Circle {
         folder: "crates/sql/src/",
-        modules: &["plan::analysis", "plan::procedure", "plan::statement"],
-        why: "a plan may call a procedure or analyse a statement, and both have plans in them",
-    },
-    Circle {
-        folder: "crates/sql/src/",
-        modules: &["plan::change", "plan::foreign_keys"],
-        why: "a change has foreign keys to look after, whose actions are changes",
+        modules: &["plan::analysis", "plan::change", "plan::foreign_keys", "plan::procedure", "plan::statement"],
+        why: "a plan may call a procedure, analyse a statement or change rows, which have plans in them: those of bodies, \
+              of actions of foreign keys and of triggers' functions",
     },
     Circle {
         folder: "crates/sql/src/",

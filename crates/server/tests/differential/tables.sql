@@ -60,13 +60,12 @@ BEGIN
 END $$;
 CREATE FUNCTION half(n int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT n / 2 $$;
 CREATE FUNCTION total(low int DEFAULT 0) RETURNS bigint LANGUAGE sql STABLE AS $$ SELECT sum(u) FROM f WHERE id >= low $$;
-CREATE FUNCTION deep(n int) RETURNS int LANGUAGE plpgsql AS $$
+CREATE FUNCTION deep(n int, most int DEFAULT 4) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE p int;
 BEGIN
     SELECT up INTO p FROM f WHERE id = n;
-    IF p IS NULL OR p = n THEN RETURN 0; END IF;
-    RETURN 1 + deep(p);
-EXCEPTION WHEN statement_too_complex THEN RETURN -1;
+    IF p IS NULL OR most = 0 THEN RETURN 0; END IF;
+    RETURN 1 + deep(p, most - 1);
 END $$;
 CREATE FUNCTION bump(who int, by int) RETURNS int LANGUAGE plpgsql STRICT AS $$
 DECLARE n int;
@@ -82,7 +81,7 @@ CREATE TABLE wl (op text, old_n int, new_n int, note text);
 CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' THEN
-        IF OLD.n = 1 THEN RETURN NULL; END IF;
+        IF OLD.n = 1 AND OLD.f IS NULL THEN RETURN NULL; END IF;
         RETURN OLD;
     END IF;
     IF NEW.n = 3 THEN RETURN NULL; END IF;

@@ -28,10 +28,6 @@ pub(super) struct Given<'g> {
     pub(super) windowed: bool,
 }
 
-fn call_of(function: AggregateFunction, argument: Option<Expr>, result: Type) -> AggregateCall {
-    AggregateCall { function, argument, separator: None, order: Vec::new(), distinct: false, filter: None, result }
-}
-
 impl Binder<'_> {
     /// Binds a call of an aggregate function, with all its clauses.
     pub(super) fn aggregate(
@@ -42,24 +38,34 @@ impl Binder<'_> {
     ) -> Result<Typed, SqlError> {
         let before = self.looked.len();
         let mut call = self.aggregate_arguments(function, given, scope)?;
-        if let Aggregates::Refused(place) = self.select.aggregates {
-            let message = if place == "aggregate" {
-                "aggregate function calls cannot be nested".to_owned()
-            } else {
-                format!("aggregate functions are not allowed in {place}")
-            };
-            return Err(SqlError::new(state::GROUPING_ERROR, message));
-        }
+        self.check_aggregates("aggregate functions")?;
         call.order = self.aggregate_order(&call, given, scope)?;
         if let Some(filter) = given.filter {
             let typed = self.plain(filter, scope, "FILTER")?;
             call.filter = Some(self.condition(typed, "FILTER")?);
         }
+        self.aggregate_call(call, before)
+    }
+
+    /// Returns an error if no aggregate function may stand at the place that is bound. The error speaks of `what`.
+    pub(super) fn check_aggregates(&self, what: &str) -> Result<(), SqlError> {
+        let Aggregates::Refused(place) = self.select.aggregates else { return Ok(()) };
+        let message = match place {
+            "aggregate" => "aggregate function calls cannot be nested".to_owned(),
+            place => format!("{what} are not allowed in {place}"),
+        };
+        Err(SqlError::new(state::GROUPING_ERROR, message))
+    }
+
+    /// Adds a bound call to the calls of the query, and returns its result. `before` is the number of columns that had
+    /// been looked up before the call was bound.
+    pub(super) fn aggregate_call(&mut self, mut call: AggregateCall, before: usize) -> Result<Typed, SqlError> {
         // The call belongs to the innermost query to whose columns it refers; it may stand in a subquery of that query.
         let own = self.around.levels.len();
         let looked = self.looked.get(before..).unwrap_or_default();
+        let has_column = |part: &mut Expr| part.any(&mut |part| matches!(part, Expr::Column(_)));
         let is_own =
-            looked.contains(&own) || call.parts_mut().any(|part| part.any(&mut |part| matches!(part, Expr::Column(_))));
+            looked.contains(&own) || call.parts_mut().any(has_column) || call.direct.iter_mut().any(has_column);
         if !is_own && looked.iter().any(|level| *level < own) {
             return Err(unsupported("an aggregate function of an outer query's columns"));
         }
@@ -86,7 +92,7 @@ impl Binder<'_> {
         }
         let call = match list {
             [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if function == AggregateFunction::Count => {
-                call_of(AggregateFunction::CountRows, None, Type::Int8)
+                AggregateCall::new(AggregateFunction::CountRows, None, Type::Int8)
             }
             [FunctionArg::Unnamed(argument @ (FunctionArgExpr::Expr(_) | FunctionArgExpr::QualifiedWildcard(_)))]
                 if !takes_two(function) =>
@@ -108,7 +114,7 @@ impl Binder<'_> {
                     (AggregateFunction::Json { binary, .. }, _) => AggregateFunction::Json { binary, rows: is_row },
                     _ => function,
                 };
-                AggregateCall { distinct, ..call_of(function, Some(argument), result) }
+                AggregateCall { distinct, ..AggregateCall::new(function, Some(argument), result) }
             }
             [
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)),
@@ -124,7 +130,7 @@ impl Binder<'_> {
                 }
                 let argument = self.coerce(typed, Type::Text, Strictness::Implicit)?;
                 let separator = Some(self.coerce(separator, Type::Text, Strictness::Implicit)?);
-                AggregateCall { distinct, separator, ..call_of(function, Some(argument), Type::Text) }
+                AggregateCall { distinct, separator, ..AggregateCall::new(function, Some(argument), Type::Text) }
             }
             [FunctionArg::Unnamed(FunctionArgExpr::Expr(key)), FunctionArg::Unnamed(FunctionArgExpr::Expr(value))]
                 if let AggregateFunction::JsonObject { binary } = function =>
@@ -137,7 +143,7 @@ impl Binder<'_> {
                     return Err(unsupported(&format!("DISTINCT in {name}")));
                 }
                 let result = if binary { Type::Jsonb } else { Type::Json };
-                AggregateCall { separator: Some(key), ..call_of(function, Some(value), result) }
+                AggregateCall { separator: Some(key), ..AggregateCall::new(function, Some(value), result) }
             }
             _ => {
                 let mut types = Vec::with_capacity(list.len());
@@ -204,6 +210,7 @@ impl Binder<'_> {
                 _ => (Type::Numeric(None), Type::Numeric(None)),
             },
             AggregateFunction::Join => (Type::Text, Type::Text),
+            AggregateFunction::OrderedSet(_) | AggregateFunction::Grouping => return Err(wrong()),
             AggregateFunction::Json { binary, .. } | AggregateFunction::JsonObject { binary } => {
                 let undetermined = || {
                     let message = "could not determine polymorphic type because input has type unknown";

@@ -1,10 +1,10 @@
 //! The binder's state: its knowledge of the statement that it binds, and its look-ups in the catalog.
 
 use super::dependencies::Dependencies;
+use super::enclosing::Enclosing;
 use super::errors::only_queried;
 use super::limits::Counts;
 use super::parameters::Parameters;
-use super::procedure::Enclosing;
 use super::query::{Locking, Matching};
 use super::select_state::{Aggregates, SelectState};
 use super::source_text::SourceText;

@@ -5,8 +5,8 @@
 //! means the variable.
 
 use super::binder::Binder;
-use super::function::{check_return, mismatch};
-use super::procedure::Enclosing;
+use super::enclosing::Enclosing;
+use super::returns::{check_return, mismatch};
 use super::scope::Scope;
 use super::typed::Typed;
 use super::variables::{Contents, Variables, check_assignable, strictness};

@@ -4,6 +4,7 @@ use super::aggregate::{Given, aggregate_named};
 use super::binder::Binder;
 use super::errors::{ambiguous_function, ambiguous_operator, no_function, no_operator, no_prefix_operator};
 use super::json::{refuse_json_function, takes_rows};
+use super::ordered_set::lacks_within_group;
 use super::scope::Scope;
 use super::typed::Typed;
 use super::window::is_window_function;
@@ -171,9 +172,6 @@ impl Binder<'_> {
             [schema, name] if schema == "pg_catalog" || schema == "public" || set_returning.is_some() => name.as_str(),
             _ => return Err(no_function(&parts.join("."), &[])),
         };
-        if !function.within_group.is_empty() {
-            return Err(unsupported("WITHIN GROUP"));
-        }
         if function.null_treatment.is_some() {
             return Err(unsupported("IGNORE NULLS"));
         }
@@ -197,12 +195,7 @@ impl Binder<'_> {
         };
         let windowed = function.over.is_some();
         let given = Given { name, list, distinct, order, filter: function.filter.as_deref(), windowed };
-        let special = match (&function.over, aggregate_named(name)) {
-            (Some(over), _) => Some(self.window_function(&given, over, scope)),
-            (None, Some(aggregate)) => Some(self.aggregate(aggregate, &given, scope)),
-            (None, None) => None,
-        };
-        if let Some(call) = special {
+        if let Some(call) = self.call_over_rows(function, &given, scope) {
             return call.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error });
         }
         if distinct || function.filter.is_some() || !order.is_empty() {
@@ -260,6 +253,31 @@ impl Binder<'_> {
         result.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error })
     }
 
+    /// Binds a call whose value depends on several rows, such as one of an aggregate function. Returns `None` for any
+    /// other call.
+    fn call_over_rows(
+        &mut self,
+        function: &ast::Function,
+        given: &Given<'_>,
+        scope: &Scope,
+    ) -> Option<Result<Typed, SqlError>> {
+        if !function.within_group.is_empty() {
+            return Some(self.within_group(given, &function.within_group, scope));
+        }
+        if let Some(error) = lacks_within_group(given.name, given.list.len()) {
+            return Some(Err(error));
+        }
+        match (&function.over, aggregate_named(given.name)) {
+            (Some(_), _) if given.name == "grouping" => {
+                Some(Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"OVER\"")))
+            }
+            (None, _) if given.name == "grouping" => Some(self.grouping(given.list, scope)),
+            (Some(over), _) => Some(self.window_function(given, over, scope)),
+            (None, Some(aggregate)) => Some(self.aggregate(aggregate, given, scope)),
+            (None, None) => None,
+        }
+    }
+
     /// Binds `CURRENT_TIMESTAMP(digits)` and the like: the moment, rounded to so many digits after the seconds.
     fn rounded_moment(&mut self, name: &str, digits: &Typed) -> Result<Typed, SqlError> {
         let Expr::Const(Value::Int4(count @ 0..)) = digits.expr else {
@@ -291,6 +309,17 @@ impl Binder<'_> {
         {
             let sequence = std::mem::replace(first, Typed::unknown(Expr::NULL));
             *first = self.with_name(Typed { ty: Some(RELATION), ..sequence })?;
+        }
+        if let ("quote_literal" | "quote_nullable", [value]) = (name, arguments.as_mut_slice()) {
+            let written = std::mem::replace(value, Typed::unknown(Expr::NULL));
+            *value = Typed::new(self.coerce(written, Type::Text, Strictness::Explicit)?, Type::Text);
+            let quoted = self.resolve("quote_literal", arguments)?;
+            let null = Expr::Const(Value::text("NULL"));
+            return Ok(if name == "quote_literal" {
+                quoted
+            } else {
+                Typed::new(Expr::Coalesce(vec![quoted.expr, null]), Type::Text)
+            });
         }
         if let Some(call) = self.enum_function(name, &arguments)? {
             return Ok(call);

@@ -177,9 +177,13 @@ impl Binder<'_> {
             if row.content.len() != width {
                 return Err(SqlError::new(state::SYNTAX_ERROR, "VALUES lists must all be the same length"));
             }
+            let is_row = |expr: &A| matches!(expr, A::QualifiedWildcard(..));
+            if !row.content.iter().any(is_row) {
+                check_width(width, targets.len())?;
+            }
             let mut exprs = Vec::with_capacity(width);
             for expr in &row.content {
-                if let A::QualifiedWildcard(..) = expr
+                if is_row(expr)
                     && let Some(fields) = self.row_variable(expr)?
                 {
                     for (_, field) in fields {

@@ -187,6 +187,14 @@ impl Lines {
                 self.operator(text.to_owned(), properties.map(|(name, value)| (name, value.to_owned())).to_vec());
                 self.nested(|out| out.node(input));
             }
+            Node::GroupingSets(groups) => {
+                // Rows that are grouped as one are not hashed.
+                let mixed = groups.sets.iter().any(Vec::is_empty);
+                let (text, strategy) = if mixed { ("MixedAggregate", "Mixed") } else { ("HashAggregate", "Hashed") };
+                let properties = [("Node Type", "Aggregate"), ("Strategy", strategy)];
+                self.operator(text.to_owned(), properties.map(|(name, value)| (name, value.to_owned())).to_vec());
+                self.nested(|out| out.node(&groups.input));
+            }
             Node::Window(window) => self.over("WindowAgg", &window.input),
             Node::Project(input, _) => self.node(input),
             Node::ProjectSet(input, _) => self.over("ProjectSet", input),

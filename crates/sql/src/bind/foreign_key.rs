@@ -50,7 +50,8 @@ impl Binder<'_> {
         refer: bool,
         lost: bool,
     ) -> Result<Option<Arc<Graph>>, SqlError> {
-        if !(refer || lost) && !table.rules.triggers.iter().any(|trigger| trigger.is_enabled) {
+        let fires = table.rules.triggers.iter().any(|trigger| trigger.is_enabled);
+        if !(refer || lost || fires) {
             return Ok(None);
         }
         // Each table is planned once, even if foreign keys lead in a circle.

@@ -2,18 +2,18 @@
 
 use super::binder::Binder;
 use super::group::{Group, Item};
+use super::grouping_sets::Groups;
 use super::json::check_equality;
 use super::path::Wanted;
 use super::query::{Order, Output};
 use super::scope::{Relation, Scope};
-use super::sets::SetCall;
+use super::sets::{SetCall, used_by};
 use super::windows::Windows;
-use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::parse::names::fold;
 use crate::plan::{AggregateCall, AggregateFunction};
 use crate::{SqlError, state};
-use sqlparser::ast::{self, Expr as A};
+use sqlparser::ast::Expr as A;
 
 impl Group {
     /// Returns the order of rows in which the first row decides the result, if the only aggregate function is `min` or
@@ -39,26 +39,14 @@ impl Group {
 }
 
 impl Binder<'_> {
-    /// Binds the GROUP BY list, whose items are expressions, positions in the select list, or names of output columns.
-    pub(super) fn groups(
+    /// Binds an expression of GROUP BY. Returns the position of the output column, too, if the expression is one, or is
+    /// the name of one.
+    pub(super) fn group(
         &mut self,
-        group_by: &ast::GroupByExpr,
+        item: &A,
         output: &Output,
         scope: &Scope,
-    ) -> Result<Vec<Expr>, SqlError> {
-        let ast::GroupByExpr::Expressions(items, modifiers) = group_by else { return Err(unsupported("GROUP BY ALL")) };
-        if !modifiers.is_empty() {
-            return Err(unsupported("this kind of GROUP BY"));
-        }
-        self.without_aggregates("GROUP BY", |binder| {
-            items.iter().map(|item| binder.group(item, output, scope)).collect()
-        })
-    }
-
-    fn group(&mut self, item: &A, output: &Output, scope: &Scope) -> Result<Expr, SqlError> {
-        if matches!(item, A::Rollup(_) | A::Cube(_) | A::GroupingSets(_)) {
-            return Err(unsupported("this kind of GROUP BY"));
-        }
+    ) -> Result<(Expr, Option<usize>), SqlError> {
         let listed = match self.listed_position(item, output, "GROUP BY")? {
             Some(at) => Some(at),
             // A column of the input takes precedence over an output column of the same name.
@@ -79,55 +67,92 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::WINDOWING_ERROR, "window functions are not allowed in GROUP BY"));
             }
             check_equality(output.columns[at].ty)?;
-            return Ok(expr);
+            return Ok((expr, Some(at)));
         }
         let typed = self.expr(item, scope)?;
         let (expr, ty) = self.resolved(typed)?;
         check_equality(ty)?;
-        Ok(expr)
+        Ok((expr, None))
     }
+}
 
-    /// Rewrites all expressions above the aggregation into expressions over its rows: the values of `groups`, then the
+/// The expressions above an aggregation, and the calls that it computes.
+pub(super) struct Above<'a> {
+    pub(super) output: &'a mut Output,
+    pub(super) orders: &'a mut [Order],
+    pub(super) having: &'a mut Option<Expr>,
+    pub(super) windows: &'a mut Windows,
+    pub(super) sets: &'a [SetCall],
+    pub(super) calls: &'a mut [AggregateCall],
+}
+
+impl Above<'_> {
+    /// Rewrites the expressions into expressions over the rows of the aggregation: the values of `groups`, then the
     /// results of the aggregate functions. If the whole primary key of a table is among the groups, each group has one
-    /// row of the table: those of its other columns that are wanted are added to the groups.
-    pub(super) fn regroup(
-        &mut self,
-        groups: &mut Vec<Expr>,
-        scope: &Scope,
-        output: &mut Output,
-        orders: &mut [Order],
-        having: &mut Option<Expr>,
-        (windows, sets): (&mut Windows, &[SetCall]),
-    ) -> Result<(), SqlError> {
-        let determined = determined(groups, scope);
+    /// row of the table: those of its other columns that are wanted are added to the groups. Returns the set-returning
+    /// functions that run over the groups.
+    pub(super) fn regroup(self, groups: &mut Groups, scope: &Scope) -> Result<Vec<SetCall>, SqlError> {
+        let Self { output, orders, having, windows, sets, calls } = self;
+        find_grouping_arguments(calls, groups)?;
+        let determined = determined(&groups.common(), scope);
         if !determined.is_empty() {
             let mut wanted = Vec::new();
             let exprs = output.exprs.iter().chain(orders.iter().map(|order| &order.expr)).chain(having.as_ref());
             let exprs = exprs.chain(sets.iter().flat_map(|call| &call.rows.arguments));
+            let exprs = exprs.chain(calls.iter().flat_map(|call| &call.direct));
             for expr in exprs.chain(windows.parts()) {
                 expr.any(&mut |part| {
-                    if determined.contains(part) && !groups.contains(part) && !wanted.contains(part) {
+                    if determined.contains(part) && !groups.exprs.contains(part) && !wanted.contains(part) {
                         wanted.push(part.clone());
                     }
                     false
                 });
             }
-            groups.extend(wanted);
+            wanted.into_iter().for_each(|expr| groups.add_determined(expr));
         }
-        let exprs = output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr)).chain(having);
-        for expr in exprs.chain(windows.parts_mut()) {
-            over_groups(expr, groups, scope, false)?;
+        let matched = groups.matched();
+        for call in calls.iter_mut().filter(|call| call.function != AggregateFunction::Grouping) {
+            for direct in &mut call.direct {
+                over_groups(direct, &matched, scope, false).map_err(|error| {
+                    error.detail("Direct arguments of an ordered-set aggregate must use only grouped columns.")
+                })?;
+            }
         }
-        Ok(())
+        for expr in orders.iter_mut().map(|order| &mut order.expr) {
+            match groups.constant(|_, constant| constant == expr) {
+                Some(place) => *expr = Expr::Column(place),
+                None => over_groups(expr, &matched, scope, false)?,
+            }
+        }
+        for (at, expr) in output.exprs.iter_mut().enumerate() {
+            match groups.constant(|listed, _| listed == at) {
+                Some(place) => *expr = Expr::Column(place),
+                None => over_groups(expr, &matched, scope, false)?,
+            }
+        }
+        for expr in having.iter_mut().chain(windows.parts_mut()) {
+            over_groups(expr, &matched, scope, false)?;
+        }
+        let mut sets = used_by(sets, output.exprs.iter().chain(orders.iter().map(|order| &order.expr)));
+        for argument in sets.iter_mut().flat_map(|call| &mut call.rows.arguments) {
+            over_groups(argument, &matched, scope, false)?;
+        }
+        Ok(sets)
     }
 }
 
-/// Rewrites the arguments of set-returning functions into expressions over the groups.
-pub(super) fn grouped_sets(mut sets: Vec<SetCall>, groups: &[Expr], scope: &Scope) -> Result<Vec<SetCall>, SqlError> {
-    for argument in sets.iter_mut().flat_map(|call| &mut call.rows.arguments) {
-        over_groups(argument, groups, scope, false)?;
+/// Replaces the arguments of GROUPING by their places among the groups.
+fn find_grouping_arguments(calls: &mut [AggregateCall], groups: &Groups) -> Result<(), SqlError> {
+    for call in calls.iter_mut().filter(|call| call.function == AggregateFunction::Grouping) {
+        for argument in &mut call.direct {
+            let Some(at) = groups.exprs.iter().position(|group| group == argument) else {
+                let message = "arguments to GROUPING must be grouping expressions of the associated query level";
+                return Err(SqlError::new(state::GROUPING_ERROR, message));
+            };
+            *argument = Expr::Column(at);
+        }
     }
-    Ok(sets)
+    Ok(())
 }
 
 /// Returns the columns of the tables whose whole primary key is among the groups.

@@ -30,7 +30,8 @@
 //! | `table_function` | functions in FROM |
 //! | `set_operation` | UNION, INTERSECT, EXCEPT |
 //! | `with` | WITH |
-//! | `grouping` | queries with aggregates |
+//! | `grouping`, `grouping_sets` | queries with aggregates; GROUPING SETS, ROLLUP and CUBE |
+//! | `ordered_set` | calls with WITHIN GROUP |
 //! | `window`, `windows` | window functions, and the operators that run them |
 //! | `path`, `bounds` | how a table's rows are found, and the bounds that conditions imply for an index |
 //! | `hidden` | the conditions and orders that indexes on expressions and partial indexes serve |
@@ -38,8 +39,9 @@
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
 //! | `ddl`, `index` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE; those of indexes |
-//! | `procedure` | procedures and CALL |
+//! | `procedure`, `function`, `trigger` | procedures and CALL; functions of users and their calls; triggers |
 //! | `body`, `variables` | the statements of bodies, and the variables that they name |
+//! | `enclosing`, `returns` | the bodies around a statement, and the checks of RETURN |
 //! | `catalog` | casts and operators with which tools query the system catalogs |
 //! | `view` | views |
 //! | `explain`, `explain_output` | descriptions of plans; as lines and as JSON |
@@ -59,6 +61,7 @@ mod create_as;
 mod ddl;
 mod dependencies;
 mod dml;
+mod enclosing;
 mod enumeration;
 mod errors;
 mod explain;
@@ -69,6 +72,7 @@ mod from;
 mod function;
 mod group;
 mod grouping;
+mod grouping_sets;
 mod hidden;
 mod index;
 mod interval_literals;
@@ -77,11 +81,13 @@ mod json;
 mod limits;
 mod names;
 mod operators;
+mod ordered_set;
 mod parameters;
 mod path;
 mod procedure;
 mod push;
 mod query;
+mod returns;
 mod rows;
 mod scope;
 mod select;
@@ -110,10 +116,11 @@ pub use ddl::{
     define_generated, used_by_default,
 };
 pub(crate) use explain::{explained, planned};
-pub use function::{check_returns, define_function};
+pub use function::define_function;
 pub use index::{Indexed, define_indexed, define_predicate, label as index_label, retype_indexed};
 pub use names::index_column_name;
 pub(crate) use procedure::compile_new;
 pub use procedure::{argument_types, define_arguments};
+pub use returns::check_returns;
 pub use trigger::check_trigger;
 pub(crate) use view::{define_view, holds, not_a_table};

@@ -1,6 +1,6 @@
 //! The values from outside the statement that expressions may name: parameters, and the variables of a procedure.
 
-use super::procedure::Enclosing;
+use super::enclosing::Enclosing;
 use super::typed::Typed;
 use super::variables::Variables;
 use crate::{SqlError, state};

@@ -3,6 +3,7 @@
 use super::binder::{Binder, span_of};
 use super::body::{Outputs, compile};
 use super::ddl::define_default;
+use super::enclosing::Enclosing;
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::catalog::procedure::{Argument, Procedure};
@@ -17,7 +18,7 @@ use crate::plan::{Body, BodyLink, Call, Callee, Plan};
 use crate::types::{type_name, without_modifier};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
-use hotrow_sync::{Arc, Weak};
+use hotrow_sync::Arc;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 use sqlparser::tokenizer::Span;
 
@@ -66,34 +67,6 @@ pub(super) fn argument_type(ty: &ast::DataType, view: View<'_>) -> Result<Type, 
         Type::Varchar(_) => Type::Varchar(None),
         ty => without_modifier(ty),
     })
-}
-
-/// The bodies around a statement that is bound, from the innermost outwards.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Enclosing<'e> {
-    /// The address of the definition to which the body belongs: a procedure, a function or a trigger.
-    pub(super) owner: *const (),
-    /// The body, which is being made.
-    pub(super) body: &'e Weak<Body>,
-    /// The body around it.
-    pub(super) around: Option<&'e Enclosing<'e>>,
-}
-
-impl Enclosing<'_> {
-    /// Returns the number of bodies.
-    fn depth(this: Option<&Self>) -> usize {
-        this.map_or(0, |enclosing| 1 + Enclosing::depth(enclosing.around))
-    }
-
-    /// Returns the body of a definition, with the number of bodies between it and the statement.
-    fn find(this: Option<&Self>, owner: *const ()) -> Option<(usize, Weak<Body>)> {
-        let enclosing = this?;
-        if enclosing.owner == owner {
-            return Some((0, enclosing.body.clone()));
-        }
-        let (between, body) = Enclosing::find(enclosing.around, owner)?;
-        Some((between + 1, body))
-    }
 }
 
 /// A definition that keeps its bound body.

@@ -4,7 +4,8 @@ use super::binder::Binder;
 use super::condition::{conjuncts, is_volatile};
 use super::expr::{place, signed_number};
 use super::group::Columns;
-use super::grouping::grouped_sets;
+use super::grouping::Above;
+use super::grouping_sets::Groups;
 use super::json::{check_equality, check_order};
 use super::path;
 use super::query::{Bound, From, Locking, Order, Output, computed, kept_for};
@@ -180,7 +181,7 @@ impl Binder<'_> {
         let (mut output, mut orders, mut having, mut groups, leading) = parts?;
         let mut sets = std::mem::take(&mut self.select.sets.calls);
         let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
-        let grouped = !calls.is_empty() || !groups.is_empty() || having.is_some();
+        let grouped = !calls.is_empty() || groups.given || having.is_some();
         let unique = distinct || leading > 0;
         if !windows.is_empty() && !sets.is_empty() {
             return Err(unsupported("a set-returning function beside a window function"));
@@ -196,14 +197,15 @@ impl Binder<'_> {
                 Err(group) => group,
             };
         }
-        let extreme = if groups.is_empty() && sets.is_empty() { group.first_by(&calls) } else { None };
+        let extreme = if groups.exprs.is_empty() && sets.is_empty() { group.first_by(&calls) } else { None };
         let is_extreme = extreme.is_some();
         let sorted_by: Vec<_> = if plain { path::plain_columns(&orders) } else { extreme.into_iter().collect() };
         // Functions that are grouped by run below the aggregation, the others above it.
-        let mut lower = if grouped { used_by(&sets, &groups) } else { std::mem::take(&mut sets) };
+        let mut lower = if grouped { used_by(&sets, &groups.exprs) } else { std::mem::take(&mut sets) };
         if grouped {
-            self.regroup(&mut groups, &scope, &mut output, &mut orders, &mut having, (&mut windows, &sets))?;
-            sets = grouped_sets(used_by(&sets, above(&output, &orders)), &groups, &scope)?;
+            let (output, orders, having) = (&mut output, &mut orders, &mut having);
+            let rest = Above { output, orders, having, windows: &mut windows, sets: &sets, calls: &mut calls };
+            sets = rest.regroup(&mut groups, &scope)?;
             refuse_open_groups(&lower, &sets)?;
         }
         // If rows are sorted, functions that return rows run after the sort, unless the order depends on their results.
@@ -214,7 +216,7 @@ impl Binder<'_> {
         // The expressions that are evaluated over the joined rows.
         let mut below: Vec<&mut Expr> = if grouped {
             let parts = calls.iter_mut().flat_map(AggregateCall::parts_mut);
-            groups.iter_mut().chain(parts).collect()
+            groups.exprs.iter_mut().chain(parts).collect()
         } else if let Some(layer) = &mut layer {
             layer.columns.iter_mut().collect()
         } else {
@@ -240,8 +242,8 @@ impl Binder<'_> {
             if is_extreme && in_order {
                 node = Node::Limit(Box::new(node), Some(Expr::Const(Value::Int8(1))), None);
             }
-            let width = groups.len() + calls.len();
-            node = Node::Aggregate(Box::new(node), groups, calls);
+            let width = groups.exprs.len() + calls.len();
+            node = groups.over(node, calls);
             if let Some(having) = having {
                 node = Node::Filter(Box::new(kept_for(node, width, [&having])), having);
             }
@@ -282,7 +284,7 @@ impl Binder<'_> {
         select: &ast::Select,
         order_by: Option<&ast::OrderBy>,
         scope: &Scope,
-    ) -> Result<(Output, Vec<Order>, Option<Expr>, Vec<Expr>, usize), SqlError> {
+    ) -> Result<(Output, Vec<Order>, Option<Expr>, Groups, usize), SqlError> {
         self.window_clause(&select.named_window, scope)?;
         let output = self.output(&select.projection, scope)?;
         let groups = self.groups(&select.group_by, &output, scope)?;

@@ -200,14 +200,9 @@ impl Binder<'_> {
                 }
                 _ => return Err(wrong()),
             },
-            TableFunction::Keywords => {
-                if !types.is_empty() {
-                    return Err(wrong());
-                }
-                let (text, bool) = (Type::Text, Type::Bool);
-                let names = ["word", "catcode", "barelabel", "catdesc", "baredesc"].map(Some);
-                (Vec::new(), names.into_iter().zip([text, text, bool, text, text]).collect())
-            }
+            TableFunction::Matches => match_types(&types).ok_or_else(wrong)?,
+            TableFunction::Keywords if types.is_empty() => (Vec::new(), keyword_columns()),
+            TableFunction::Keywords => return Err(wrong()),
             TableFunction::Series => {
                 if !(2..=3).contains(&types.len()) {
                     return Err(wrong());
@@ -242,3 +237,22 @@ impl Binder<'_> {
 }
 
 const MOVE: &str = "You might be able to move the set-returning function into a LATERAL FROM item.";
+
+/// Returns the types of the arguments and of the result of `regexp_matches`, or `None` if it takes no such arguments.
+#[allow(clippy::type_complexity, reason = "the two parts that the only caller takes apart at once")]
+fn match_types(types: &[Option<Type>]) -> Option<(Vec<Type>, Vec<(Option<&'static str>, Type)>)> {
+    let fits = (2..=3).contains(&types.len()) && types.iter().all(|ty| ty.is_none_or(Type::is_text));
+    fits.then(|| (vec![Type::Text; types.len()], vec![(None, Type::Array(Element::Text))]))
+}
+
+/// Returns the columns of `pg_get_keywords`.
+fn keyword_columns() -> Vec<(Option<&'static str>, Type)> {
+    let columns = [
+        ("word", Type::Text),
+        ("catcode", Type::Text),
+        ("barelabel", Type::Bool),
+        ("catdesc", Type::Text),
+        ("baredesc", Type::Text),
+    ];
+    columns.map(|(name, ty)| (Some(name), ty)).to_vec()
+}

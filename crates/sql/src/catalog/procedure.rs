@@ -25,7 +25,7 @@ pub struct Argument {
 /// The properties of a function, which a procedure does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionTraits {
-    /// What the function returns.
+    /// The result.
     pub returns: Returns,
     /// How far the result may change from call to call.
     pub volatility: Volatility,
@@ -33,7 +33,7 @@ pub struct FunctionTraits {
     pub strict: bool,
 }
 
-/// What a function returns.
+/// The result of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
     /// Nothing (`void`).

@@ -29,11 +29,11 @@ pub struct Used {
     pub sequence_params: Vec<usize>,
     /// Whether the plan calls a function with side effects.
     pub acts: bool,
-    /// What the procedures and functions that the plan calls may do.
+    /// The effects of the procedures and functions that the plan calls.
     pub calls: Calls,
 }
 
-/// What the procedures and functions that a plan calls may do.
+/// The effects that the procedures and functions of a plan may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// Whether one of them may change rows, or lock rows for an update.

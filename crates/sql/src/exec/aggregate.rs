@@ -1,5 +1,6 @@
 //! Groups and aggregates.
 
+use super::ordered_set::ordered_set;
 use super::sort::{compare_keys, group_key};
 use super::spread::Spread;
 use super::{Exec, Fail, Sink};
@@ -7,7 +8,7 @@ use crate::expr::{
     Arithmetic, Env, Expr, Input, compare, divide, finish_json, value_bytes, write_json, write_json_key,
 };
 use crate::memory::check_size;
-use crate::plan::{AggregateCall, AggregateFunction, Node};
+use crate::plan::{AggregateCall, AggregateFunction, Node, OrderedSet};
 use crate::types::SessionZone;
 use crate::{SqlError, state};
 use bytes::BytesMut;
@@ -17,9 +18,10 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-struct Group {
-    values: Vec<Value<'static>>,
-    states: Vec<State>,
+/// A group of rows, with the values of the expressions by which they are grouped.
+pub(super) struct Group {
+    pub(super) values: Vec<Value<'static>>,
+    pub(super) states: Vec<State>,
 }
 
 /// The state of an aggregate over the values so far.
@@ -35,6 +37,8 @@ pub(super) struct State {
     seen: Option<HashSet<Key>>,
     /// The values that are joined or collected at the end, if the aggregate has an ORDER BY.
     pieces: Vec<Piece>,
+    /// The values of each row from which a function of sorted values makes its result.
+    sorted: Vec<Vec<Value<'static>>>,
     /// The array of the values that have been collected so far.
     array: Option<ArrayBuilder>,
     /// The elements or members of the JSON so far, without the brackets around them.
@@ -87,7 +91,8 @@ impl Exec<'_> {
         for group in groups {
             let mut row = group.values;
             for (state, call) in group.states.into_iter().zip(calls) {
-                row.push(state.result(call, &env)?);
+                let result = state.result(call, &env, &Input::Values(&row))?;
+                row.push(result);
             }
             if sink(&Input::Values(&row))?.is_break() {
                 break;
@@ -98,7 +103,7 @@ impl Exec<'_> {
 }
 
 impl Group {
-    fn new(values: Vec<Value<'static>>, calls: &[AggregateCall]) -> Self {
+    pub(super) fn new(values: Vec<Value<'static>>, calls: &[AggregateCall]) -> Self {
         Self { values, states: calls.iter().map(State::new).collect() }
     }
 }
@@ -112,6 +117,7 @@ impl State {
             integer: 0,
             seen: call.distinct.then(HashSet::new),
             pieces: Vec::new(),
+            sorted: Vec::new(),
             array: match call.function {
                 AggregateFunction::Array(element) => Some(ArrayBuilder::new(element)),
                 _ => None,
@@ -127,6 +133,9 @@ impl State {
             && !filter.is_true(env, row)?
         {
             return Ok(());
+        }
+        if let AggregateFunction::OrderedSet(function) = call.function {
+            return self.keep(function, call, env, row);
         }
         let Some(argument) = &call.argument else {
             self.count += 1;
@@ -144,7 +153,8 @@ impl State {
         }
         self.count += 1;
         match call.function {
-            AggregateFunction::CountRows | AggregateFunction::Count => {}
+            AggregateFunction::CountRows | AggregateFunction::Count | AggregateFunction::Grouping => {}
+            AggregateFunction::OrderedSet(_) => {}
             AggregateFunction::Sum | AggregateFunction::Average => self.sum(&value)?,
             AggregateFunction::Spread { .. } => self.spread.add(&value)?,
             AggregateFunction::Join
@@ -289,10 +299,35 @@ impl State {
         Ok(())
     }
 
-    /// Returns the aggregate's result over all values so far.
-    pub(super) fn result(mut self, call: &AggregateCall, env: &Env<'_>) -> Result<Value<'static>, SqlError> {
+    /// Keeps a row's values for a function of sorted values.
+    fn keep(
+        &mut self,
+        function: OrderedSet,
+        call: &AggregateCall,
+        env: &Env<'_>,
+        row: &Input<'_>,
+    ) -> Result<(), SqlError> {
+        let keys = call.order.iter().map(|order| order.expr.eval(env, row).map(Value::into_owned));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        if function.is_hypothetical() || !keys.iter().any(Value::is_null) {
+            env.memory.check_push(&self.sorted)?;
+            self.sorted.push(keys);
+        }
+        Ok(())
+    }
+
+    /// Returns the aggregate's result over all values so far. `row` has the values of the group's expressions.
+    pub(super) fn result(
+        mut self,
+        call: &AggregateCall,
+        env: &Env<'_>,
+        row: &Input<'_>,
+    ) -> Result<Value<'static>, SqlError> {
         match call.function {
             function if function.collects() => self.append_sorted(call, env)?,
+            AggregateFunction::OrderedSet(function) => return ordered_set(function, self.sorted, call, env, row),
+            // Without grouping sets, all arguments belong to the group.
+            AggregateFunction::Grouping => return Ok(Value::Int4(0)),
             AggregateFunction::Spread { population, root } => return self.spread.result(population, root),
             _ => {}
         }

@@ -57,17 +57,7 @@ impl<'p> Events<'p> {
 
     /// Returns the triggers of the table whose rows change.
     pub(super) fn triggers(&self) -> Option<&'p Triggers> {
-        self.triggers_of(self.node)
-    }
-
-    /// Returns the triggers of a table of the graph.
-    pub(super) fn triggers_of(&self, node: usize) -> Option<&'p Triggers> {
-        self.graph.nodes[node].triggers.as_deref()
-    }
-
-    /// Returns the changes after which triggers fire.
-    pub(super) fn changed(&self) -> &[Changed] {
-        &self.changed
+        self.graph.nodes[self.node].triggers.as_deref()
     }
 
     /// Notes that a row has changed, for the triggers that fire after that.
@@ -179,7 +169,7 @@ impl Exec<'_> {
     /// allow it, runs the actions, and fires the triggers that fire after changes of rows.
     pub(super) fn settle(&mut self, mut events: Events<'_>) -> Result<(), Fail> {
         self.settle_keys(&mut events)?;
-        self.after_rows(&events)
+        self.after_rows(events.graph, &events.changed)
     }
 
     fn settle_keys(&mut self, events: &mut Events<'_>) -> Result<(), Fail> {

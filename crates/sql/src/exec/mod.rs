@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `scan` | a table's rows, by key, range or all of them |
 //! | `accesses` | what a statement will touch, before it runs |
-//! | `aggregate` | groups and aggregates |
+//! | `aggregate`, `grouping_sets` | groups and aggregates |
+//! | `ordered_set` | aggregates of sorted values, with WITHIN GROUP |
 //! | `spread` | variances and standard deviations |
 //! | `sort` | order, DISTINCT |
 //! | `window`, `window_frame` | window functions, and the rows that they look at |
@@ -54,12 +55,14 @@ mod dml_from;
 mod enumeration;
 mod foreign_key;
 mod generated;
+mod grouping_sets;
 mod index;
 mod join;
 mod json_rows;
 mod kept;
 mod like;
 mod measured;
+mod ordered_set;
 mod partition;
 mod procedure;
 mod rebuild;
@@ -214,6 +217,7 @@ impl Exec<'_> {
                 )
             }
             Node::Aggregate(input, groups, calls) => self.aggregate(input, groups, calls, sink),
+            Node::GroupingSets(groups) => self.grouping_sets(groups, sink),
             Node::Window(window) => self.window(window, sink),
             Node::Project(input, exprs) => self.project(input, exprs, sink),
             Node::ProjectSet(input, functions) => self.project_set(input, functions, sink),

@@ -1,7 +1,7 @@
 //! Functions whose results are rows.
 
 use super::{Exec, Fail, Sink, json_rows};
-use crate::expr::{Arithmetic, Env, Input, compare};
+use crate::expr::{Arithmetic, Env, Input, compare, matches_of};
 use crate::plan::Node;
 use crate::plan::table_function::{RowsOf, TableFunction};
 use crate::types::SessionZone;
@@ -114,6 +114,7 @@ fn rows_for<'n>(
         TableFunction::Ancestors => Ok(none()),
         TableFunction::Options => Ok(options(arguments)),
         TableFunction::Keywords => Ok(keywords()),
+        TableFunction::Matches => matches(arguments),
         TableFunction::Json(function) => json_rows::rows(function, arguments),
     }
 }
@@ -121,6 +122,21 @@ fn rows_for<'n>(
 /// Returns a source without rows.
 fn none<'n>() -> Next<'n> {
     Box::new(|_| Ok(false))
+}
+
+/// Returns the matches of a pattern in a text.
+fn matches<'n>(arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
+    let text = |at: usize| if let Some(Value::Text(text)) = arguments.get(at) { &**text } else { "" };
+    if arguments.iter().any(Value::is_null) {
+        return Ok(none());
+    }
+    let mut next = matches_of(text(0), text(1), text(2))?;
+    Ok(Box::new(move |row| {
+        let found = next();
+        let is_found = found.is_some();
+        row.extend(found);
+        Ok(is_found)
+    }))
 }
 
 /// Returns the names and values of options.

@@ -3,13 +3,12 @@
 //! A trigger that fires after a change of a row runs when the statement is complete otherwise, after the checks and
 //! actions of foreign keys.
 
-use super::foreign_key::Events;
 use super::{Exec, Fail};
 use crate::catalog::Table;
 use crate::expr::{Env, Expr, Input, lost};
 use crate::parse::trigger::{TriggerEvent, TriggerTime};
-use crate::plan::Triggers;
 use crate::plan::triggers::{FOUND, NEW};
+use crate::plan::{Graph, Triggers};
 use crate::{SqlError, state};
 use hotrow_storage::{ArrayBuilder, Element, Key, Row, RowRef, Value};
 
@@ -94,9 +93,9 @@ impl Exec<'_> {
     }
 
     /// Fires the triggers that fire after changes of rows.
-    pub(super) fn after_rows(&mut self, events: &Events<'_>) -> Result<(), Fail> {
-        for changed in events.changed() {
-            let Some(triggers) = events.triggers_of(changed.node) else { continue };
+    pub(super) fn after_rows(&mut self, graph: &Graph, changes: &[Changed]) -> Result<(), Fail> {
+        for changed in changes {
+            let Some(triggers) = graph.nodes[changed.node].triggers.as_deref() else { continue };
             let [old, new] = [&changed.old, &changed.new].map(|row| row.as_ref().map(Row::as_ref));
             let change = Change { time: TriggerTime::After, event: changed.event, for_rows: true, old, new };
             for &at in &changed.due {

@@ -217,7 +217,7 @@ impl<'w> Running<'w> {
                     for part in parts {
                         fold(&mut state, call, env, partition, part)?;
                     }
-                    return state.result(call, env);
+                    return state.result(call, env, &Input::NONE);
                 }
                 let [rows, ..] = parts;
                 Folded::to(&mut self.folded, rows, call, env, partition)?.borrowed()
@@ -269,7 +269,7 @@ impl Folded {
                     None => (State::new(call), rows.start),
                 };
                 fold(&mut state, call, env, partition, from..rows.end)?;
-                let result = state.clone().result(call, env)?;
+                let result = state.clone().result(call, env, &Input::NONE)?;
                 Folded { rows, state, result }
             }
         };

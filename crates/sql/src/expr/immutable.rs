@@ -1,7 +1,7 @@
 //! Whether an expression has the same value for the same row at any time and in any session, so that the value may be
 //! stored.
 
-use super::functions::{ArrayFunction, Function, IntervalFunction, TimeFunction, Variadic};
+use super::functions::{ArrayFunction, Function, IntervalFunction, NumberFunction, TimeFunction, Variadic};
 use super::{Arithmetic, Expr};
 use crate::types::type_of;
 use hotrow_storage::{Element, Type};
@@ -23,6 +23,7 @@ impl Expr {
 
 fn is_immutable_call(function: Function, arguments: &[Expr], is_zoned: &dyn Fn(&Expr) -> bool) -> bool {
     match function {
+        Function::Number(NumberFunction::ToCharacters) => false,
         Function::Number(_) | Function::Text(_) | Function::Pattern(_) | Function::Json(_) => true,
         Function::Sequence(_)
         | Function::Catalog(_)

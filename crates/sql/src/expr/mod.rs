@@ -14,7 +14,7 @@
 //! | `immutable` | whether an expression always has the same value for the same row |
 //! | `functions` | functions: their names, overloads and evaluation |
 //! | `pattern` | LIKE |
-//! | `subquery`, `invocation` | queries and calls of users' functions within expressions, whose plans are opaque here |
+//! | `subquery` | queries and calls of users' functions within expressions, whose plans are opaque here |
 //! | `shown` | expressions as text, for EXPLAIN and the catalogs |
 //!
 //! A bound expression has been type-checked: its operands have types that its operator accepts. Its evaluation
@@ -30,7 +30,6 @@ mod frame;
 mod functions;
 mod immutable;
 pub mod interval_arithmetic;
-mod invocation;
 mod kept;
 mod pattern;
 mod shown;
@@ -45,8 +44,7 @@ pub use expression::{Expr, Like};
 pub(crate) use frame::lost;
 pub use frame::{Content, Frame, Subqueries};
 pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Variadic, choose, unknown_unit};
-pub(crate) use functions::{finish_json, value_bytes, write_json, write_json_key};
-pub use invocation::Invocation;
+pub(crate) use functions::{finish_json, matches_of, value_bytes, write_json, write_json_key};
 pub use kept::Kept;
 pub(crate) use shown::shown;
-pub use subquery::{Subquery, SubqueryTest};
+pub use subquery::{Invocation, Subquery, SubqueryTest};

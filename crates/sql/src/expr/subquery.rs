@@ -1,4 +1,4 @@
-//! Queries within expressions.
+//! Queries and calls of users' functions within expressions.
 //!
 //! An expression contains the test that is applied to a subquery's rows. The plan that finds the rows belongs to the
 //! layers above: the binder makes it, and the executor runs it.
@@ -6,6 +6,7 @@
 use super::{Comparison, Expr};
 use crate::opaque::Opaque;
 use hotrow_storage::Element;
+use hotrow_sync::Arc;
 
 /// A query within an expression.
 #[derive(Clone, Debug)]
@@ -43,4 +44,24 @@ pub enum SubqueryTest {
     /// Whether the comparison is true for any row (ANY, IN), or for all rows if the flag is set (ALL). The flag of a
     /// column in the list says whether trailing blanks are ignored.
     Compare(Comparison, bool, Vec<bool>),
+}
+
+/// A call of a user's function. The function with its body belongs to the layers above: the binder makes it, and the
+/// executor runs it.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    /// The name of the function, which no other function has.
+    pub name: Arc<str>,
+    /// The function with its body.
+    pub callee: Opaque,
+    /// The values of the arguments that go in, of the arguments' types.
+    pub arguments: Vec<Expr>,
+    /// Whether the result is NULL if an argument is.
+    pub is_strict: bool,
+}
+
+impl PartialEq for Invocation {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.arguments == other.arguments
+    }
 }

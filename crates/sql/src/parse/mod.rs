@@ -12,6 +12,7 @@
 //! | `size` | the memory that reading a text takes |
 //! | `like` | the element LIKE of CREATE TABLE, which sqlparser knows only alone |
 //! | `conflict` | expressions and conditions in ON CONFLICT, which sqlparser does not know |
+//! | `grouping` | GROUP BY with GROUPING SETS, ROLLUP and CUBE, of which sqlparser knows some forms only |
 //! | `only` | FROM ONLY, which sqlparser does not know |
 //! | `row_locks` | FOR NO KEY UPDATE and FOR KEY SHARE, which sqlparser does not know |
 //! | `window` | the EXCLUDE clause of windows, which sqlparser does not know |
@@ -26,6 +27,7 @@ pub mod cursors;
 pub mod definition;
 pub mod enumeration;
 mod explain;
+pub mod grouping;
 pub mod lex;
 pub mod like;
 pub mod names;

@@ -184,7 +184,8 @@ pub(super) fn creates_procedure(sql: &str, tokens: &[Token]) -> bool {
     is(0, "create") && (is_routine(1) || (is(1, "or") && is(2, "replace") && is_routine(3)))
 }
 
-/// Returns the number of tokens that belong to a CREATE PROCEDURE or CREATE FUNCTION. Semicolons within BEGIN ATOMIC … END do not end it.
+/// Returns the number of tokens that belong to a CREATE PROCEDURE or CREATE FUNCTION. Semicolons within BEGIN ATOMIC …
+/// END do not end it.
 pub(super) fn length(sql: &str, tokens: &[Token]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {

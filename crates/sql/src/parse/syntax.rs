@@ -1,7 +1,7 @@
 //! The use of crate sqlparser: its limits, and its errors in PostgreSQL's words.
 
 use super::lex::{self, Token, TokenKind, character_position};
-use super::{conflict, like, only, row_locks, sequence, window};
+use super::{conflict, grouping, like, only, row_locks, sequence, window};
 use crate::depth::{Syntax, with_room};
 use crate::{SqlError, state};
 use sqlparser::ast;
@@ -28,6 +28,7 @@ pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> 
     like::carry(&mut tokens);
     conflict::carry(&mut tokens);
     only::take(&mut tokens);
+    grouping::carry(&mut tokens);
     let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
     let mut statement = parser.parse_statement().map_err(|error| from_parser(text, error))?;
     if let ast::Statement::Insert(insert) = &mut statement {

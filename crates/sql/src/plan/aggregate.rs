@@ -51,6 +51,37 @@ pub enum AggregateFunction {
         /// Whether the result is the standard deviation, the square root of the variance.
         root: bool,
     },
+    /// A function of sorted values, with WITHIN GROUP.
+    OrderedSet(OrderedSet),
+    /// `GROUPING(x, …)`: a bit for each of the direct arguments, which are columns of the group's row, the last one
+    /// lowest. The bit is set if the column is not in the group's grouping set.
+    Grouping,
+}
+
+/// An ordered-set or hypothetical-set aggregate function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderedSet {
+    /// `percentile_cont(fraction)`
+    PercentileContinuous,
+    /// `percentile_disc(fraction)`
+    PercentileDiscrete,
+    /// `mode()`
+    Mode,
+    /// `rank(x, …)`
+    Rank,
+    /// `dense_rank(x, …)`
+    DenseRank,
+    /// `percent_rank(x, …)`
+    PercentRank,
+    /// `cume_dist(x, …)`
+    CumulativeDistribution,
+}
+
+impl OrderedSet {
+    /// Whether the function ranks a hypothetical row among the values.
+    pub fn is_hypothetical(self) -> bool {
+        !matches!(self, Self::PercentileContinuous | Self::PercentileDiscrete | Self::Mode)
+    }
 }
 
 impl AggregateFunction {
@@ -80,12 +111,15 @@ pub struct AggregateOrder {
 pub struct AggregateCall {
     /// The function that is called.
     pub function: AggregateFunction,
-    /// The argument, cast to the type in which the function computes; `None` for `count(*)`.
+    /// The argument, cast to the type in which the function computes. `None` for `count(*)`, and for functions of
+    /// sorted values, whose values are those of `order`.
     pub argument: Option<Expr>,
     /// The separator between texts that are joined, or the key of a JSON object.
     pub separator: Option<Expr>,
     /// The order in which values are collected; the results of other functions do not depend on it.
     pub order: Vec<AggregateOrder>,
+    /// The arguments that are evaluated once for each group: those before WITHIN GROUP, and those of GROUPING.
+    pub direct: Vec<Expr>,
     /// DISTINCT: whether equal values count once.
     pub distinct: bool,
     /// FILTER: the condition that a row must fulfil to count.
@@ -95,6 +129,12 @@ pub struct AggregateCall {
 }
 
 impl AggregateCall {
+    /// Makes a call without clauses.
+    pub fn new(function: AggregateFunction, argument: Option<Expr>, result: Type) -> Self {
+        let (order, direct) = (Vec::new(), Vec::new());
+        Self { function, argument, separator: None, order, direct, distinct: false, filter: None, result }
+    }
+
     /// Returns the expressions that the call evaluates for each row, so that they can be rewritten.
     pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let order = self.order.iter_mut().map(|order| &mut order.expr);

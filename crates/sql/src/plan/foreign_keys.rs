@@ -1,13 +1,19 @@
 //! The consequences of a statement that changes rows: the checks and actions for foreign keys, and triggers.
 //!
 //! A plan that changes rows has a [`Graph`]: its table, the tables that referential actions may change, the planned
-//! look-ups and changes for their keys, and their triggers. The parameters of a look-up are the values of the key's columns, in their
-//! order. The parameters of a change are the old values of the referenced columns, and after an update then the new
-//! ones.
+//! look-ups and changes for their keys, and their triggers. The parameters of a look-up are the values of the key's
+//! columns, in their order. The parameters of a change are the old values of the referenced columns, and after an
+//! update then the new ones.
 
-use super::{Access, Delete, Triggers, Update};
+use super::procedure::{BodyLink, RunningBody};
+use super::triggers::NEW;
+use super::{Access, Delete, Update};
 use crate::catalog::Table;
 use crate::catalog::foreign_key::ForeignKey;
+use crate::catalog::procedure::Procedure;
+use crate::catalog::trigger::Trigger;
+use crate::expr::Expr;
+use crate::parse::trigger::{TriggerEvent, TriggerTime};
 use hotrow_sync::Arc;
 
 /// The tables that a statement may change through foreign keys. The first is the statement's own table.
@@ -91,5 +97,69 @@ impl Graph {
         let referrers = self.nodes.iter().flat_map(|keys| &keys.referrers);
         let mut changes = referrers.flat_map(|referred| referred.on_delete.iter().chain(&referred.on_update));
         changes.any(|change| change.node == 0)
+    }
+}
+
+/// The triggers of a table, with their functions.
+#[derive(Debug)]
+pub struct Triggers {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The triggers that are enabled, in the order in which they fire.
+    pub list: Vec<Firing>,
+}
+
+/// A trigger with its function.
+#[derive(Debug)]
+pub struct Firing {
+    /// The trigger.
+    pub trigger: Arc<Trigger>,
+    /// The function.
+    pub procedure: Arc<Procedure>,
+    /// The function's body, bound for the table.
+    pub link: BodyLink,
+    /// The condition of WHEN, over the values of the function's frame.
+    pub when: Option<Expr>,
+}
+
+impl Triggers {
+    /// Returns the place of the first field of OLD.
+    pub fn old(&self) -> usize {
+        NEW + self.table.visible()
+    }
+
+    /// Returns the place of the first of the [variables](super::triggers::VARIABLES).
+    pub fn variables(&self) -> usize {
+        self.old() + self.table.visible()
+    }
+
+    /// Returns the positions of the triggers that fire at a moment of a change. `sets` tells which columns an UPDATE
+    /// sets.
+    pub fn due<'t>(
+        &'t self,
+        time: TriggerTime,
+        event: TriggerEvent,
+        for_rows: bool,
+        sets: &'t dyn Fn(usize) -> bool,
+    ) -> impl Iterator<Item = usize> + 't {
+        let is_due = move |firing: &Firing| {
+            let columns = &firing.trigger.definition.events.columns;
+            let mut named = columns.iter().filter_map(|name| self.table.schema.column(name));
+            let concerns = event != TriggerEvent::Update || columns.is_empty() || named.any(sets);
+            firing.trigger.fires(time, event, for_rows) && concerns
+        };
+        self.list.iter().enumerate().filter(move |(_, firing)| is_due(firing)).map(|(at, _)| at)
+    }
+
+    /// Whether a trigger may change rows that are about to be updated.
+    pub fn change_updates(&self) -> bool {
+        self.list.iter().any(|firing| firing.trigger.fires(TriggerTime::Before, TriggerEvent::Update, true))
+    }
+}
+
+impl Firing {
+    /// Returns the body to run it, or `None` if it was a body around the statement and is gone.
+    pub fn running(&self) -> Option<RunningBody<'_>> {
+        self.link.running()
     }
 }

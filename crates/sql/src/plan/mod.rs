@@ -17,8 +17,8 @@
 //! | `aggregate`, `window`, `table_function` | calls of functions over several rows, and of functions that return several rows |
 //! | `subquery` | the plans of subqueries in expressions |
 //! | `procedure` | the bodies of procedures |
-//! | `triggers` | triggers with their functions |
-//! | `foreign_keys`, `deferred` | checks and actions for foreign keys, immediate and deferred |
+//! | `foreign_keys`, `deferred` | checks and actions for foreign keys, immediate and deferred; triggers |
+//! | `triggers` | the frames of triggers' functions |
 //! | `analysis`, `measured` | EXPLAIN ANALYZE, and the counters of its operators |
 
 mod access;
@@ -37,13 +37,12 @@ pub mod triggers;
 pub mod window;
 
 pub use access::{Access, List, Path, Range};
-pub use aggregate::{AggregateCall, AggregateFunction, AggregateOrder};
+pub use aggregate::{AggregateCall, AggregateFunction, AggregateOrder, OrderedSet};
 pub use analysis::Analysis;
 pub use change::{Delete, Insert, OnConflict, Source, Update};
-pub use foreign_keys::{Change, ChangePlan, Graph, Keys, Reference, Referred};
-pub use node::{HashJoin, JoinKey, JoinKind, Match, NestedLoop, Node, Recursive, SortKey};
+pub use foreign_keys::{Change, ChangePlan, Firing, Graph, Keys, Reference, Referred, Triggers};
+pub use node::{GroupingSets, HashJoin, JoinKey, JoinKind, Match, NestedLoop, Node, Recursive, SortKey};
 pub use procedure::{
     Body, BodyLink, Call, Callee, Planned, PlannedStatement, PlannedValue, Slots, Step, StepKind, Target,
 };
 pub use statement::{CreateAs, Declare, Plan, Statement, only_reads_itself, read_only_violation};
-pub use triggers::{Firing, Triggers};

@@ -26,6 +26,8 @@ pub enum Node {
     /// One row for each group of the input: the values of the GROUP BY expressions, then the results of the aggregate
     /// functions.
     Aggregate(Box<Node>, Vec<Expr>, Vec<AggregateCall>),
+    /// The rows of GROUP BY with several grouping sets.
+    GroupingSets(Box<GroupingSets>),
     /// The rows of the input, each with the results of window functions as further columns.
     Window(Box<Window>),
     /// The values of the expressions for each row of the input.
@@ -73,6 +75,7 @@ impl Node {
             Node::ProjectSet(input, _) => visit(input),
             Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),
             Node::Materialise(input, _) => visit(input),
+            Node::GroupingSets(groups) => visit(&groups.input),
             Node::Window(window) => visit(&window.input),
             Node::NestedLoop(join) => [&join.outer, &join.inner].into_iter().for_each(visit),
             Node::HashJoin(join) => [&join.outer, &join.inner].into_iter().for_each(visit),
@@ -96,6 +99,7 @@ impl Node {
             Node::ProjectSet(input, _) => visit(input),
             Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),
             Node::Materialise(input, _) => visit(input),
+            Node::GroupingSets(groups) => visit(&mut groups.input),
             Node::Window(window) => visit(&mut window.input),
             Node::NestedLoop(join) => [&mut join.outer, &mut join.inner].into_iter().for_each(visit),
             Node::HashJoin(join) => [&mut join.outer, &mut join.inner].into_iter().for_each(visit),
@@ -109,6 +113,21 @@ impl Node {
             Node::Measured(measured) => visit(&mut measured.node),
         }
     }
+}
+
+/// The aggregation of GROUP BY with several grouping sets: the rows of the input are grouped by each of the sets. There
+/// is a row for each group of each set: the values of `exprs`, which are NULL unless they belong to the set, then the
+/// results of the aggregate functions. The set without expressions has one group even if the input has no row.
+#[derive(Debug)]
+pub struct GroupingSets {
+    /// The rows to group.
+    pub input: Node,
+    /// The expressions of all sets.
+    pub exprs: Vec<Expr>,
+    /// The sets, as ordered positions in `exprs`. A set may occur several times.
+    pub sets: Vec<Vec<usize>>,
+    /// The calls of aggregate functions.
+    pub calls: Vec<AggregateCall>,
 }
 
 /// The kinds of joins, which differ in the rows that they return.

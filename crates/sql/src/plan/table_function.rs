@@ -20,6 +20,7 @@ impl RowsOf {
         let own = match self.function {
             TableFunction::Unnest => self.arguments.len(),
             TableFunction::Series | TableFunction::Subscripts | TableFunction::Ancestors => 1,
+            TableFunction::Matches => 1,
             TableFunction::ExpandArray | TableFunction::Options => 2,
             TableFunction::Json(function) => function.columns().len(),
             TableFunction::Keywords => 5,
@@ -47,6 +48,9 @@ pub enum TableFunction {
     Keywords,
     /// `pg_options_to_table`: the names and the values of options, which are texts such as `name=value`.
     Options,
+    /// `regexp_matches`: the matches of a pattern in a text, each as an array of its parts in parentheses. Without the
+    /// option `g` in the third argument, there is at most one.
+    Matches,
     /// A function of the parts of a JSON value.
     Json(JsonRows),
 }
@@ -138,6 +142,7 @@ impl TableFunction {
             ("pg_catalog", "pg_partition_ancestors") => TableFunction::Ancestors,
             ("pg_catalog", "pg_options_to_table") => TableFunction::Options,
             ("pg_catalog", "pg_get_keywords") => TableFunction::Keywords,
+            ("pg_catalog", "regexp_matches") => TableFunction::Matches,
             ("information_schema", "_pg_expandarray") => TableFunction::ExpandArray,
             ("pg_catalog", name) => TableFunction::Json(JsonRows::named(name)?),
             _ => return None,
@@ -154,6 +159,7 @@ impl TableFunction {
             TableFunction::Options => "pg_options_to_table",
             TableFunction::Ancestors => "pg_partition_ancestors",
             TableFunction::Keywords => "pg_get_keywords",
+            TableFunction::Matches => "regexp_matches",
             TableFunction::Json(function) => function.name(),
         }
     }

@@ -41,7 +41,7 @@ pub(crate) use datetime::now;
 pub use datetime::{check_date, check_timestamp, date_parts, days_from_parts, fit_interval, fit_micros, fit_timestamp};
 pub(crate) use enumeration::enumeration;
 pub use length::{fit_char, fit_name, fit_varchar};
-pub use number::fit_numeric;
+pub use number::{fit_numeric, six_digits};
 pub use oid::{from_oid, oid, type_len, typmod};
 pub use range::{DATE_RANGE, TIMESTAMP_RANGE};
 pub(crate) use session_zone::named_zones;

@@ -109,6 +109,13 @@ pub(super) fn write_rounded(value: f64, digits: i32, out: &mut BytesMut) {
     write_float(Written(&format!("{mantissa}e{exponent}")), value, precision, out);
 }
 
+/// Returns a number with six significant digits, in the layout of C's `%g`.
+pub fn six_digits(value: f64) -> String {
+    let mut out = BytesMut::new();
+    write_rounded(value, 6, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// A number that has been written already.
 struct Written<'a>(&'a str);
 

@@ -44,6 +44,7 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => is_known(input, limited),
             Node::ProjectSet(input, _) => is_known(input, limited),
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => is_known(input, false),
+            Node::GroupingSets(groups) => is_known(&groups.input, false),
             Node::Window(window) => is_known(&window.input, false),
             Node::Limit(input, ..) => is_known(input, true),
             Node::HashJoin(join) => is_known(&join.inner, false) && is_known(&join.outer, limited),
@@ -120,6 +121,7 @@ impl Foresight<'_> {
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => self.node(input, limited),
             Node::ProjectSet(input, _) => self.node(input, limited),
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => self.node(input, false),
+            Node::GroupingSets(groups) => self.node(&groups.input, false),
             Node::Window(window) => self.node(&window.input, false),
             Node::Limit(input, limit, offset) => {
                 let asks = limit.iter().chain(offset).any(Expr::has_subquery);

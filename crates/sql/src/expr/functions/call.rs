@@ -90,7 +90,7 @@ impl Function {
         // A result is about as long as the arguments. A function that makes more of them checks the memory itself.
         env.memory.check_value(bytes)?;
         match self {
-            Function::Number(function) => function.call(&values),
+            Function::Number(function) => function.call(&values, env.memory),
             Function::Text(function) => function.call(values, env.memory),
             Function::Json(function) => function.call(&values, env.memory),
             Function::Pattern(function) => function.call(values, env.memory),

@@ -2,7 +2,7 @@
 //! date.
 
 use super::argument::{Arguments, integer_of, text_of};
-use super::function::{CatalogFunction, Function, Overload};
+use super::function::{CatalogFunction, Function, Overload, RoutinePart};
 use crate::context::SessionContext;
 use crate::error::unsupported;
 use crate::expr::Env;
@@ -19,6 +19,39 @@ macro_rules! overloads {
             }),*]
         }
     };
+}
+
+macro_rules! of_routine {
+    ($part:ident) => {
+        const {
+            &[
+                Overload {
+                    function: Function::Catalog(CatalogFunction::Routine(RoutinePart::$part)),
+                    arguments: &[Type::Int4],
+                    result: Type::Text,
+                },
+                Overload {
+                    function: Function::Catalog(CatalogFunction::Routine(RoutinePart::$part)),
+                    arguments: &[Type::Int4, Type::Bool],
+                    result: Type::Text,
+                },
+            ]
+        }
+    };
+}
+
+impl RoutinePart {
+    /// Returns the part of the object with this OID. `pretty` asks for names without schemas where they suffice.
+    fn of(self, context: &SessionContext, number: u32, pretty: bool) -> Option<String> {
+        match self {
+            RoutinePart::Definition => system::routine_definition(context, number),
+            RoutinePart::Body => system::routine_body(context, number),
+            RoutinePart::Arguments => system::routine_arguments(context, number, true),
+            RoutinePart::IdentityArguments => system::routine_arguments(context, number, false),
+            RoutinePart::Result => system::routine_result(context, number),
+            RoutinePart::Trigger => system::trigger_definition(context, number, pretty),
+        }
+    }
 }
 
 /// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
@@ -71,12 +104,12 @@ pub fn named(name: &str) -> &'static [Overload] {
         "current_schemas" => overloads![CurrentSchemas(Bool) -> Type::Array(Element::Name)],
         "pg_tablespace_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         " regnamespace" => overloads![SchemaNumber(Text) -> Type::Reg(Registry::Namespace), SchemaName(Oid) -> Text],
-        "pg_get_functiondef" => overloads![FunctionDefinition(Int4) -> Text],
-        "pg_get_function_sqlbody" => overloads![FunctionBody(Int4) -> Text],
-        "pg_get_function_arguments" => overloads![FunctionArguments(Int4) -> Text],
-        "pg_get_function_identity_arguments" => overloads![FunctionIdentityArguments(Int4) -> Text],
-        "pg_get_function_result" => overloads![FunctionResult(Int4) -> Text],
-        "pg_get_triggerdef" => overloads![TriggerDefinition(Int4) -> Text, TriggerDefinition(Int4, Bool) -> Text],
+        "pg_get_functiondef" => of_routine!(Definition),
+        "pg_get_function_sqlbody" => of_routine!(Body),
+        "pg_get_function_arguments" => of_routine!(Arguments),
+        "pg_get_function_identity_arguments" => of_routine!(IdentityArguments),
+        "pg_get_function_result" => of_routine!(Result),
+        "pg_get_triggerdef" => of_routine!(Trigger),
         "pg_get_statisticsobjdef_columns"
         | "pg_get_ruledef"
         | "pg_get_partkeydef"
@@ -165,14 +198,7 @@ impl CatalogFunction {
             }
             CatalogFunction::ConstraintDefinition => text(system::constraint_definition(context, number)),
             CatalogFunction::ViewDefinition => text(system::view_definition(context, number)),
-            CatalogFunction::FunctionDefinition => text(system::routine_definition(context, number)),
-            CatalogFunction::FunctionBody => text(system::routine_body(context, number)),
-            CatalogFunction::FunctionArguments => text(system::routine_arguments(context, number, true)),
-            CatalogFunction::FunctionIdentityArguments => text(system::routine_arguments(context, number, false)),
-            CatalogFunction::FunctionResult => text(system::routine_result(context, number)),
-            CatalogFunction::TriggerDefinition => {
-                text(system::trigger_definition(context, number, *second == Value::Bool(true)))
-            }
+            CatalogFunction::Routine(part) => text(part.of(context, number, *second == Value::Bool(true))),
             CatalogFunction::Comment => {
                 let catalog = if second.is_null() { None } else { Some(text_of(second)) };
                 text(system::comment_on(context, number, catalog, 0))

@@ -84,6 +84,7 @@ pub enum NumberFunction {
     ShiftLeft,
     ShiftRight,
     ToHex,
+    ToCharacters,
     WidthBucket,
 }
 
@@ -118,6 +119,10 @@ pub enum TextFunction {
     QuoteIdentifier,
     QuoteLiteral,
     Md5,
+    Sha224,
+    Sha256,
+    Sha384,
+    Sha512,
     Encode,
     Decode,
 }
@@ -221,6 +226,18 @@ pub enum SequenceFunction {
     LastTaken,
 }
 
+/// The parts of procedures, functions and triggers that the catalogs show as SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of functions of SQL")]
+pub enum RoutinePart {
+    Definition,
+    Body,
+    Arguments,
+    IdentityArguments,
+    Result,
+    Trigger,
+}
+
 /// A function that reads the catalogs, such as `format_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are SQL's")]
@@ -235,12 +252,8 @@ pub enum CatalogFunction {
     IndexDefinition,
     ConstraintDefinition,
     ViewDefinition,
-    FunctionDefinition,
-    FunctionBody,
-    FunctionArguments,
-    FunctionIdentityArguments,
-    FunctionResult,
-    TriggerDefinition,
+    /// A part of a function or trigger as SQL, such as `pg_get_functiondef`.
+    Routine(RoutinePart),
     /// The comment on an object (`obj_description`). An argument may name the catalog of the object.
     Comment,
     ColumnComment,

@@ -17,6 +17,7 @@
 //! | `time` | functions of dates and timestamps |
 //! | `interval` | functions of intervals and times of day |
 //! | `template` | formatting of dates by a template: `to_char` |
+//! | `template_number` | formatting of numbers by a template: `to_char` |
 //! | `template_read`, `template_date` | parsing of dates by a template: `to_date`, `to_timestamp`; the date from its parts |
 //! | `sequence` | functions of sequences |
 //! | `catalog` | functions that read the catalogs |
@@ -49,6 +50,7 @@ mod session;
 mod setting;
 mod template;
 mod template_date;
+mod template_number;
 mod template_read;
 mod text;
 mod time;
@@ -57,7 +59,10 @@ mod written;
 
 pub(crate) use argument::value_bytes;
 pub use choose::{Choice, choose};
-pub use function::{ArrayFunction, Field, Function, IntervalFunction, SequenceFunction, TimeFunction, Variadic};
+pub use function::{
+    ArrayFunction, Field, Function, IntervalFunction, NumberFunction, SequenceFunction, TimeFunction, Variadic,
+};
 pub(crate) use json_build::{finish as finish_json, write as write_json, write_key as write_json_key};
 pub use moment::unknown_unit;
+pub(crate) use pattern::matches_of;
 pub(crate) use written::{Form, form_of};

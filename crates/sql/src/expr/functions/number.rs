@@ -1,12 +1,13 @@
 //! Functions of numbers.
 
-use super::argument::{Arguments, integer_of, invalid};
+use super::argument::{Arguments, integer_of, invalid, text_of};
 use super::function::{Function, NumberFunction, Overload};
+use super::template_number;
 use crate::expr::arith::{division_by_zero, numeric_overflow, out_of_range};
 use crate::expr::compare::float;
 use crate::expr::{Arithmetic, Strictness, cast};
 use crate::types::{SessionZone, Styles, without_negative_zero};
-use crate::{SqlError, SqlState, state};
+use crate::{MemoryLimit, SqlError, SqlState, state};
 use hotrow_storage::{Decimal, Type, Value};
 use rust_decimal::RoundingStrategy;
 
@@ -67,6 +68,10 @@ pub fn named(name: &str) -> &'static [Overload] {
         "cosh" => overloads![Cosh(Float8) -> Float8],
         "tanh" => overloads![Tanh(Float8) -> Float8],
         "width_bucket" => overloads![WidthBucket(Float8, Float8, Float8, Int4) -> Int4],
+        "to_char" => overloads![
+            ToCharacters(Int4, Text) -> Text, ToCharacters(Int8, Text) -> Text, ToCharacters(NUMERIC, Text) -> Text,
+            ToCharacters(Float4, Text) -> Text, ToCharacters(Float8, Text) -> Text,
+        ],
         "to_hex" => overloads![ToHex(Int4) -> Text, ToHex(Int8) -> Text],
         // Operators, by names that nobody can call.
         "~ number" => overloads![BitNot(Int2) -> Int2, BitNot(Int4) -> Int4, BitNot(Int8) -> Int8],
@@ -82,10 +87,13 @@ pub fn named(name: &str) -> &'static [Overload] {
 
 impl NumberFunction {
     /// Returns the result of the function. The arguments must have the types of one of its overloads.
-    pub(super) fn call<'a>(self, arguments: &Arguments<'a>) -> Result<Value<'a>, SqlError> {
+    pub(super) fn call<'a>(self, arguments: &Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, ..] = arguments;
         Ok(match (self, first) {
             (NumberFunction::Pi, _) => Value::Float8(std::f64::consts::PI),
+            (NumberFunction::ToCharacters, _) => {
+                Value::Text(template_number::write(first, text_of(second), memory)?.into())
+            }
             (NumberFunction::Mod, _) => Arithmetic::Modulo.apply(first, second, SessionZone::Utc)?,
             (NumberFunction::Scale, Value::Numeric(number)) => Value::Int4(number.scale() as i32),
             (NumberFunction::WidthBucket, _) => width_bucket(arguments)?,

@@ -138,6 +138,31 @@ impl PatternFunction {
     }
 }
 
+/// Returns the matches of a pattern in a text, one after the other, as `regexp_matches` does: the parts in parentheses
+/// of each. Without the option `g` there is at most one.
+///
+/// # Errors
+///
+/// 2201B if the pattern is wrong, 22023 if an option is.
+pub(crate) fn matches_of<'t>(
+    text: &'t str,
+    pattern: &str,
+    letters: &str,
+) -> Result<impl FnMut() -> Option<Value<'static>> + 't, SqlError> {
+    let options = Options::read(letters, "")?;
+    let regex = with_regex(pattern, options, |regex| Ok(regex.clone()))?;
+    let mut next = Some(0);
+    Ok(move || {
+        let found = regex.captures_at(text, next.filter(|at| *at <= text.len())?);
+        next = found
+            .as_ref()
+            .and_then(|found| found.get(0))
+            .filter(|_| options.global)
+            .map(|whole| if whole.is_empty() { next_boundary(text, whole.end()) } else { whole.end() });
+        found.map(|found| parts(&found))
+    })
+}
+
 /// Returns the texts that the parts in parentheses match, or all that matches if there are no such parts.
 fn parts(found: &Captures<'_>) -> Value<'static> {
     let mut array = ArrayBuilder::new(Element::Text);

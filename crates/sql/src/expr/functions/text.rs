@@ -13,6 +13,7 @@ use base64::engine::general_purpose::{GeneralPurpose, PAD};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
 use md5::{Digest, Md5};
+use sha2::{Sha224, Sha256, Sha384, Sha512};
 use std::borrow::Cow;
 
 const CHAR: Type = Type::Char(1);
@@ -59,6 +60,10 @@ pub fn named(name: &str) -> &'static [Overload] {
         "quote_ident" => overloads![QuoteIdentifier(Text) -> Text],
         "quote_literal" => overloads![QuoteLiteral(Text) -> Text],
         "md5" => overloads![Md5(Text) -> Text, Md5(Bytea) -> Text],
+        "sha224" => overloads![Sha224(Bytea) -> Bytea],
+        "sha256" => overloads![Sha256(Bytea) -> Bytea],
+        "sha384" => overloads![Sha384(Bytea) -> Bytea],
+        "sha512" => overloads![Sha512(Bytea) -> Bytea],
         "encode" => overloads![Encode(Bytea, Text) -> Text],
         "decode" => overloads![Decode(Text, Text) -> Bytea],
         _ => &[],
@@ -80,6 +85,10 @@ impl TextFunction {
         match self {
             TextFunction::BitLength => count(bytes.len().saturating_mul(8)),
             TextFunction::Md5 => Ok(md5(bytes)),
+            TextFunction::Sha224 => Ok(digest::<Sha224>(bytes)),
+            TextFunction::Sha256 => Ok(digest::<Sha256>(bytes)),
+            TextFunction::Sha384 => Ok(digest::<Sha384>(bytes)),
+            TextFunction::Sha512 => Ok(digest::<Sha512>(bytes)),
             TextFunction::Encode => encode(bytes, text_of(format), memory).map(|text| Value::Text(text.into())),
             _ => count(bytes.len()),
         }
@@ -128,6 +137,9 @@ impl TextFunction {
             TextFunction::QuoteIdentifier => quote_identifier(&text),
             TextFunction::QuoteLiteral => quote_literal(&text),
             TextFunction::Character | TextFunction::Encode => text.into_owned(),
+            TextFunction::Sha224 | TextFunction::Sha256 | TextFunction::Sha384 | TextFunction::Sha512 => {
+                text.into_owned()
+            }
         };
         Ok(Value::Text(owned.into()))
     }
@@ -278,6 +290,10 @@ pub(super) fn quote_literal(text: &str) -> String {
     let escaped = text.replace('\'', "''").replace('\\', "\\\\");
     let prefix = if text.contains('\\') { "E" } else { "" };
     format!("{prefix}'{escaped}'")
+}
+
+fn digest<D: Digest>(bytes: &[u8]) -> Value<'static> {
+    Value::Bytea(D::digest(bytes).to_vec().into())
 }
 
 fn md5(bytes: &[u8]) -> Value<'static> {

@@ -5,7 +5,7 @@ use super::function::{Function, Variadic};
 use hotrow_sync::OnceLock;
 
 /// The names of functions that are called with parentheses. Of several names for one function the first one counts.
-const NAMES: [&str; 101] = [
+const NAMES: [&str; 105] = [
     "abs",
     "sign",
     "ceil",
@@ -66,6 +66,10 @@ const NAMES: [&str; 101] = [
     "chr",
     "to_hex",
     "md5",
+    "sha224",
+    "sha256",
+    "sha384",
+    "sha512",
     "encode",
     "decode",
     "quote_ident",
