@@ -2,6 +2,7 @@
 
 use super::array::array_of;
 use super::binder::Binder;
+use super::direction::direction;
 use super::errors::{ambiguous_function, no_function};
 use super::json::{check_equality, check_order, takes_rows};
 use super::scope::Scope;
@@ -256,16 +257,11 @@ impl Binder<'_> {
             check_order(ty)?;
             let is_argument = call.argument.as_ref() == Some(&expr)
                 && argument.is_none_or(|argument| plain_type(argument) == plain_type(ty));
-            let descending = match &item.options.sort {
-                None | Some(ast::OrderBySort::Asc) => false,
-                Some(ast::OrderBySort::Desc) => true,
-                Some(ast::OrderBySort::Using(_)) => return Err(unsupported("ORDER BY ... USING")),
-            };
+            let (descending, nulls_first) = direction(&item.options)?;
             if call.distinct && !is_argument {
                 let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
                 return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
             }
-            let nulls_first = item.options.nulls_first.unwrap_or(descending);
             order.push(AggregateOrder { expr, descending, nulls_first, blanks: matches!(ty, Type::Char(_)) });
         }
         if !call.function.collects() {

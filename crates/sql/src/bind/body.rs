@@ -14,14 +14,15 @@ use crate::catalog::procedure::{Procedure, Returns};
 use crate::catalog::{Table, Used, View};
 use crate::depth::{self, Syntax, with_room};
 use crate::error::unsupported;
-use crate::expr::{Expr, Strictness, can_cast};
+use crate::expr::{Comparison, Expr, Strictness, can_cast};
 use crate::parse::body::{
     Block, Declaration, Executed, Expression, Fact, Fragment, Handler, Leave, Loop, Raise, Rounds, StatementSyntax,
     Step as StepSyntax, StepKind as SyntaxKind, TargetSyntax, VariableSyntax, VariableType, Written,
 };
 use crate::parse::lex::tokenize;
-use crate::parse::names::relation_name;
+use crate::parse::names::{fold, relation_name};
 use crate::parse::procedure::{ArgumentMode, Language};
+use crate::parse::trigger::TriggerEvent;
 use crate::plan::{
     Body, Node, Plan, Planned, PlannedStatement, PlannedValue, Slots, Statement, Step, StepKind, Target,
     only_reads_itself, triggers,
@@ -223,11 +224,7 @@ pub(super) fn compile(
     let view = View { styles: procedure.styles, ..view };
     let arguments = procedure.arguments.iter().map(|argument| (argument.name.as_deref(), argument.ty));
     let variables = Variables::new(&procedure.name, arguments, false);
-    let body = Body { depth: 1, ..Body::default() };
-    let columns = Vec::new();
-    let mut compiler = Compiler { procedure, variables, view, located, enclosing, body, loops: 0, columns };
-    let block = with_room(|| compiler.whole(&procedure.syntax.block))?;
-    Ok(Body { slots: compiler.variables.types().len(), block, ..compiler.body })
+    Compiler::new(procedure, variables, view, located, enclosing).body()
 }
 
 /// Binds the body of a trigger's function for a table.
@@ -239,13 +236,10 @@ pub(super) fn compile_trigger(
 ) -> Result<Body, SqlError> {
     let view = View { styles: procedure.styles, ..view };
     let variables = trigger_variables(&procedure.name, table);
-    let mut body = Body { depth: 1, ..Body::default() };
-    body.used.add_table(table);
-    body.used.add_procedure(procedure);
-    let columns = Vec::new();
-    let mut compiler = Compiler { procedure, variables, view, located: false, enclosing, body, loops: 0, columns };
-    let block = with_room(|| compiler.whole(&procedure.syntax.block))?;
-    Ok(Body { slots: compiler.variables.types().len(), block, ..compiler.body })
+    let mut compiler = Compiler::new(procedure, variables, view, false, enclosing);
+    compiler.body.used.add_table(table);
+    compiler.body.used.add_procedure(procedure);
+    compiler.body()
 }
 
 /// Returns the variables of a trigger's function before its declarations, in the order of [`triggers`].
@@ -287,6 +281,25 @@ struct Compiler<'c> {
     loops: usize,
     /// The columns of the statement that was bound last.
     columns: Vec<OutputColumn>,
+}
+
+impl<'c> Compiler<'c> {
+    fn new(
+        procedure: &'c Procedure,
+        variables: Variables,
+        view: View<'c>,
+        located: bool,
+        enclosing: &'c Enclosing<'c>,
+    ) -> Self {
+        let body = Body { depth: 1, ..Body::default() };
+        Self { procedure, variables, view, located, enclosing, body, loops: 0, columns: Vec::new() }
+    }
+
+    /// Binds the body.
+    fn body(mut self) -> Result<Body, SqlError> {
+        let block = with_room(|| self.whole(&self.procedure.syntax.block))?;
+        Ok(Body { slots: self.variables.types().len(), block, ..self.body })
+    }
 }
 
 impl Compiler<'_> {
@@ -429,24 +442,49 @@ impl Compiler<'_> {
 
     /// Binds the value of RETURN in a trigger's function: the place of the first field of the row, or NULL.
     fn returned_row(&mut self, value: &Expression) -> Result<PlannedValue, SqlError> {
-        let ty = Type::Int4;
-        if let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Null, .. }) = &*value.expr {
-            return Ok(PlannedValue { expr: Expr::NULL, ty });
-        }
         let binder = binder(&value.text, self.view, &self.variables, None);
-        let fields = binder.row_variable(&value.expr)?;
+        let expr = self.place_of_row(&value.expr, &binder)?;
+        Ok(PlannedValue { expr, ty: Type::Int4 })
+    }
+
+    fn place_of_row(&self, value: &ast::Expr, binder: &Binder<'_>) -> Result<Expr, SqlError> {
+        if let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Null, .. }) = value {
+            return Ok(Expr::NULL);
+        }
+        if let Some(rows) = coalesced(value) {
+            let (last, others) = rows.split_last().ok_or_else(|| unsupported("this RETURN in a trigger"))?;
+            let mut arms = Vec::with_capacity(others.len());
+            for row in others {
+                arms.push((self.has_row(row), self.place_of_row(row, binder)?));
+            }
+            return Ok(Expr::Case(arms, Box::new(self.place_of_row(last, binder)?)));
+        }
+        let fields = binder.row_variable(value)?;
         let fields = fields.ok_or_else(|| unsupported("RETURN of what is no row variable in a trigger"))?;
         let own = self.variables.fields("new")?.unwrap_or_default();
         let types = |fields: &[(String, Typed)]| fields.iter().map(|(_, field)| field.ty).collect::<Vec<_>>();
         match fields.first() {
             Some((_, Typed { expr: Expr::Param(first), .. })) if types(&fields) == types(&own) => {
-                Ok(PlannedValue { expr: Expr::Const(Value::Int4(*first as i32)), ty })
+                Ok(Expr::Const(Value::Int4(*first as i32)))
             }
             _ => {
                 let message = "returned row structure does not match the structure of the triggering table";
                 Err(SqlError::new(state::DATATYPE_MISMATCH, message))
             }
         }
+    }
+
+    /// Returns the condition that a row variable has a row: NEW has none at a DELETE, and OLD none at an INSERT.
+    fn has_row(&self, row: &ast::Expr) -> Expr {
+        let ast::Expr::Identifier(name) = row else { return Expr::bool(true) };
+        let without = match fold(name).as_str() {
+            "new" => TriggerEvent::Delete,
+            "old" => TriggerEvent::Insert,
+            _ => return Expr::bool(true),
+        };
+        let Ok(Some(Typed { expr: event, .. })) = self.variables.find(None, "tg_op") else { return Expr::bool(true) };
+        let without = Expr::Const(Value::text(without.name()).into_owned());
+        Expr::Compare(Comparison::NotEqual, Box::new((event, without)), false)
     }
 
     fn branches(
@@ -560,6 +598,18 @@ impl Compiler<'_> {
         self.columns = columns;
         Ok(PlannedStatement { plan, into, strict: written.strict })
     }
+}
+
+/// Returns the arguments if an expression is `coalesce(a, b)`.
+fn coalesced(expr: &ast::Expr) -> Option<Vec<&ast::Expr>> {
+    let ast::Expr::Function(function) = expr else { return None };
+    let ast::FunctionArguments::List(list) = &function.args else { return None };
+    let plain = |argument| match argument {
+        &ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ref expr)) => Some(expr),
+        _ => None,
+    };
+    let is_it = function.name.to_string().eq_ignore_ascii_case("coalesce");
+    list.args.iter().map(plain).collect::<Option<_>>().filter(|_| is_it)
 }
 
 /// Returns the type of a fact of GET DIAGNOSTICS.

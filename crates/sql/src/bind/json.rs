@@ -126,7 +126,8 @@ impl Binder<'_> {
         let found = scopes.flat_map(Scope::relations).find(|known| known.is_called(&wanted));
         let Some(relation) = found else {
             let fields = self.fields_of_variable(&wanted, scope)?;
-            return fields.map(|fields| self.json_row(fields, false)).transpose();
+            // NEW at a DELETE and OLD at an INSERT have no row: all their fields are NULL.
+            return fields.map(|fields| self.json_row(fields, true)).transpose();
         };
         let columns: Vec<_> = relation.columns.iter().map(|column| column.name.clone()).collect();
         let mut fields = Vec::with_capacity(columns.len());

@@ -32,6 +32,7 @@
 //! | `with` | WITH |
 //! | `grouping`, `grouping_sets` | queries with aggregates; GROUPING SETS, ROLLUP and CUBE |
 //! | `ordered_set` | calls with WITHIN GROUP |
+//! | `direction` | the direction of an item of ORDER BY |
 //! | `window`, `windows` | window functions, and the operators that run them |
 //! | `path`, `bounds` | how a table's rows are found, and the bounds that conditions imply for an index |
 //! | `hidden` | the conditions and orders that indexes on expressions and partial indexes serve |
@@ -60,6 +61,7 @@ mod cost;
 mod create_as;
 mod ddl;
 mod dependencies;
+mod direction;
 mod dml;
 mod enclosing;
 mod enumeration;

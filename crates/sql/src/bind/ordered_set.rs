@@ -3,6 +3,7 @@
 use super::aggregate::{Given, aggregate_named};
 use super::array::array_of;
 use super::binder::Binder;
+use super::direction::direction;
 use super::errors::{ambiguous_function, no_function};
 use super::json::check_order;
 use super::scope::Scope;
@@ -81,12 +82,7 @@ impl Binder<'_> {
         call.direct = direct;
         for ((expr, ty), item) in sorted.into_iter().zip(order) {
             check_order(ty)?;
-            let descending = match &item.options.sort {
-                None | Some(ast::OrderBySort::Asc) => false,
-                Some(ast::OrderBySort::Desc) => true,
-                Some(ast::OrderBySort::Using(_)) => return Err(unsupported("ORDER BY ... USING")),
-            };
-            let nulls_first = item.options.nulls_first.unwrap_or(descending);
+            let (descending, nulls_first) = direction(&item.options)?;
             call.order.push(AggregateOrder { expr, descending, nulls_first, blanks: matches!(ty, Type::Char(_)) });
         }
         if let Some(filter) = given.filter {

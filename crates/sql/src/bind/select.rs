@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::condition::{conjuncts, is_volatile};
+use super::direction::direction;
 use super::expr::{place, signed_number};
 use super::group::Columns;
 use super::grouping::Above;
@@ -417,12 +418,7 @@ impl Binder<'_> {
         for item in items {
             let (expr, ty) = self.ordered_expr(&item.expr, output, scope)?;
             check_order(ty)?;
-            let descending = match &item.options.sort {
-                None | Some(ast::OrderBySort::Asc) => false,
-                Some(ast::OrderBySort::Desc) => true,
-                Some(ast::OrderBySort::Using(_)) => return Err(unsupported("ORDER BY ... USING")),
-            };
-            let nulls_first = item.options.nulls_first.unwrap_or(descending);
+            let (descending, nulls_first) = direction(&item.options)?;
             orders.push(Order { expr, ty, descending, nulls_first });
         }
         Ok(orders)

@@ -2,6 +2,7 @@
 
 use super::aggregate::{Given, aggregate_named};
 use super::binder::Binder;
+use super::direction::direction;
 use super::errors::no_function;
 use super::scope::Scope;
 use super::select_state::Aggregates;
@@ -273,12 +274,8 @@ impl Binder<'_> {
         let partition = partition.iter().map(|expr| key(expr, false, false)).collect::<Result<_, _>>()?;
         let mut keys = Vec::with_capacity(order.len());
         for item in order {
-            let descending = match &item.options.sort {
-                None | Some(ast::OrderBySort::Asc) => false,
-                Some(ast::OrderBySort::Desc) => true,
-                Some(ast::OrderBySort::Using(_)) => return Err(unsupported("ORDER BY ... USING")),
-            };
-            keys.push(key(&item.expr, descending, item.options.nulls_first.unwrap_or(descending))?);
+            let (descending, nulls_first) = direction(&item.options)?;
+            keys.push(key(&item.expr, descending, nulls_first)?);
         }
         Ok((partition, keys))
     }

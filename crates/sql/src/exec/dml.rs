@@ -241,13 +241,15 @@ impl Exec<'_> {
         let scratch = &mut *self.scratch;
         let (mut matched, mut failed) = (false, None);
         let written = self.txn.update(table.id, key, &mut |row| {
-            let changed = change_row(update, filter, excluded, &env, scratch, row).and_then(|changed| {
+            let changed = assign_row(update, filter, excluded, &env, scratch, row).and_then(|changed| {
                 matched = changed;
+                if !changed {
+                    return Ok(());
+                }
+                complete_row(table, &update.rules, row, &env)?;
                 match &update.returning {
-                    Some(returning) if changed => {
-                        answer(returning, &env, scratch, &input(row.as_ref(), excluded), sink)
-                    }
-                    _ => Ok(()),
+                    Some(returning) => answer(returning, &env, scratch, &input(row.as_ref(), excluded), sink),
+                    None => Ok(()),
                 }
             });
             changed.map_err(|error| {
@@ -293,18 +295,18 @@ impl Exec<'_> {
         old.copy_from(found);
         let mut row = old.clone();
         let scratch = &mut *self.scratch;
+        if !row.change(|row| assign_row(update, filter, excluded, &env, scratch, row))? {
+            return Ok(false);
+        }
         let triggers = events.as_ref().and_then(|events| events.triggers()).filter(|known| known.change_updates());
         if let Some(triggers) = triggers {
-            let assigned = row.change(|row| assign_row(update, filter, excluded, &env, scratch, row))?;
             let (before, assignments) = (Some(old.as_ref()), &update.assignments);
-            if !assigned || !self.before_row(triggers, TriggerEvent::Update, assignments, before, Some(&mut row))? {
+            if !self.before_row(triggers, TriggerEvent::Update, assignments, before, Some(&mut row))? {
                 return Ok(false);
             }
             self.check_same(table, key, old.as_ref(), "updated")?;
-            row.change(|row| complete_row(table, &update.rules, row, &env))?;
-        } else if !row.change(|row| change_row(update, filter, excluded, &env, scratch, row))? {
-            return Ok(false);
         }
+        row.change(|row| complete_row(table, &update.rules, row, &env))?;
         let moves = update.moves || triggers.is_some() && table.key_of(row.as_ref()) != *key;
         let missing = match &events {
             Some(events) => self.missing(events, (!moves).then(|| old.as_ref()), row.as_ref())?,
@@ -525,22 +527,6 @@ fn assign_row(
         return Ok(false);
     }
     assign(update, excluded, env, scratch, row)?;
-    Ok(true)
-}
-
-/// Applies an UPDATE to a row, if it satisfies the filter.
-fn change_row(
-    update: &Update,
-    filter: Option<&Expr>,
-    excluded: Option<Input<'_>>,
-    env: &Env<'_>,
-    scratch: &mut super::Scratch,
-    row: &mut RowMut<'_>,
-) -> Result<bool, SqlError> {
-    if !assign_row(update, filter, excluded, env, scratch, row)? {
-        return Ok(false);
-    }
-    complete_row(&update.access.table, &update.rules, row, env)?;
     Ok(true)
 }
 

@@ -54,8 +54,13 @@ impl Exec<'_> {
             let change = Change { time: TriggerTime::Before, event, for_rows: true, old, new: row };
             let Some((returned, values)) = self.fire(triggers, at, &change)? else { continue };
             let Value::Int4(first) = returned else { return Ok(false) };
+            // A row that there is not is NULL.
+            let place = first as usize;
+            if place == NEW && new.is_none() || place == triggers.old() && old.is_none() {
+                return Ok(false);
+            }
             if let Some(new) = new.as_deref_mut() {
-                let fields = &values[first as usize..][..triggers.table.visible()];
+                let fields = &values[place..][..triggers.table.visible()];
                 new.change(|row| fields.iter().enumerate().for_each(|(column, value)| row.set(column, value)));
             }
         }
