@@ -142,7 +142,8 @@ impl Binder<'_> {
         }
         let access = Access { table: table.clone(), path: Path::Key(Vec::new()), filter, lock: LockFor::Update };
         let returning = returning.map(<[_]>::to_vec);
-        let update = Update { access, assignments, rules, moves: false, source: None, returning, consequences: None };
+        let (source, rechecks, consequences) = (None, false, None);
+        let update = Update { access, assignments, rules, moves: false, source, rechecks, returning, consequences };
         Ok(OnConflict::Update(index, Box::new(update)))
     }
 
@@ -253,6 +254,7 @@ impl Binder<'_> {
         let (table, mut from) = self.changed(&update.table, from)?;
         let mut assignments = self.assignments(&update.assignments, &table, &from.scope)?;
         let filter = self.selection(update.selection.as_ref(), &from.scope)?;
+        let rechecks = self.depends.used.calls.writes;
         let (mut returning, columns) = self.returning(update.returning.as_deref(), &from.scope)?;
         let rules = self.rules_of_update(&table, &assignments);
         let moves = rules.changed(&assignments).any(|column| table.schema.key.contains(&column));
@@ -260,7 +262,8 @@ impl Binder<'_> {
         let values = assignments.iter().map(|(_, value)| value);
         if from.group.sources.len() == 1 && !values.chain(&filter).any(Expr::has_subquery) {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
-            let update = Update { access, assignments, rules, moves, source: None, returning, consequences };
+            let source = None;
+            let update = Update { access, assignments, rules, moves, source, rechecks, returning, consequences };
             return Ok((Plan::Update(Box::new(update)), columns));
         }
         from.group.conditions.extend(conjuncts(filter));
@@ -269,9 +272,9 @@ impl Binder<'_> {
         for (at, (_, value)) in assignments.iter_mut().enumerate() {
             beside.push(std::mem::replace(value, Expr::Column(own + at)));
         }
-        let source = self.changing_query(&table, from, beside, returning.as_deref_mut())?;
+        let source = Some(self.changing_query(&table, from, beside, rechecks, returning.as_deref_mut())?);
         let access = by_key(table);
-        let update = Update { access, assignments, rules, moves, source: Some(source), returning, consequences };
+        let update = Update { access, assignments, rules, moves, source, rechecks, returning, consequences };
         Ok((Plan::Update(Box::new(update)), columns))
     }
 
@@ -294,12 +297,14 @@ impl Binder<'_> {
     }
 
     /// Plans the query that finds the rows to change. Its rows have the key of the row to change, then the values of
-    /// `beside`, then those columns of other FROM items to which RETURNING refers.
+    /// `beside`, then those columns of other FROM items to which RETURNING refers, and if `rechecks` is set then all
+    /// columns of the row to change.
     fn changing_query(
         &mut self,
         table: &Table,
         from: From,
         beside: Vec<Expr>,
+        rechecks: bool,
         returning: Option<&mut [Expr]>,
     ) -> Result<Box<Node>, SqlError> {
         let own = table.schema.columns.len();
@@ -308,6 +313,9 @@ impl Binder<'_> {
         exprs.extend(beside);
         for expr in returning.into_iter().flatten() {
             look_beside(expr, own, keys, &mut exprs);
+        }
+        if rechecks {
+            exprs.extend((0..own).map(Expr::Column));
         }
         let needed = Columns::of(&exprs);
         let mut planned = self.plan_group(from.group, &needed, &[])?;
@@ -375,16 +383,17 @@ impl Binder<'_> {
         let [target] = &from[..] else { return Err(unsupported("DELETE from any number of tables but one")) };
         let (table, mut from) = self.changed(target, delete.using.as_deref().unwrap_or_default())?;
         let filter = self.selection(delete.selection.as_ref(), &from.scope)?;
+        let rechecks = self.depends.used.calls.writes;
         let (mut returning, columns) = self.returning(delete.returning.as_deref(), &from.scope)?;
         let consequences = self.consequences(&table, false, !table.rules.referrers.is_empty())?;
         if from.group.sources.len() == 1 && !filter.iter().any(Expr::has_subquery) {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
-            let delete = Delete { access, source: None, returning, consequences };
+            let delete = Delete { access, source: None, rechecks, returning, consequences };
             return Ok((Plan::Delete(Box::new(delete)), columns));
         }
         from.group.conditions.extend(conjuncts(filter));
-        let source = self.changing_query(&table, from, Vec::new(), returning.as_deref_mut())?;
-        let delete = Delete { access: by_key(table), source: Some(source), returning, consequences };
+        let source = Some(self.changing_query(&table, from, Vec::new(), rechecks, returning.as_deref_mut())?);
+        let delete = Delete { access: by_key(table), source, rechecks, returning, consequences };
         Ok((Plan::Delete(Box::new(delete)), columns))
     }
 

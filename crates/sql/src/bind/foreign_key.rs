@@ -143,14 +143,23 @@ impl Binder<'_> {
         }
         let access = self.look_up(child, &key.columns, types, LockFor::Update)?;
         let plan = if is_delete && action == Action::Cascade {
-            ChangePlan::Delete(Delete { access, source: None, returning: None, consequences: None })
+            ChangePlan::Delete(Delete { access, source: None, rechecks: false, returning: None, consequences: None })
         } else {
             let assigned = key.columns.iter().enumerate().map(|(at, &column)| (column, value(at, column)));
             let assignments: Vec<_> = assigned.collect();
             let rules = self.rules_of_update(child, &assignments);
             let moves = rules.changed(&assignments).any(|column| child.schema.key.contains(&column));
-            let (source, returning) = (None, None);
-            ChangePlan::Update(Update { access, assignments, rules, moves, source, returning, consequences: None })
+            let (source, rechecks, returning) = (None, false, None);
+            ChangePlan::Update(Update {
+                access,
+                assignments,
+                rules,
+                moves,
+                source,
+                rechecks,
+                returning,
+                consequences: None,
+            })
         };
         let node = tables.iter().position(|known| Arc::ptr_eq(known, child)).unwrap_or_else(|| {
             tables.push(child.clone());

@@ -201,7 +201,7 @@ impl Exec<'_> {
             if !goes {
                 return Ok(false);
             }
-            self.check_same(table, key, old.as_ref(), "deleted")?;
+            self.check_same(table, key, &Input::Row(old.as_ref()), "deleted")?;
             self.txn.delete(table.id, key)?;
             events.deleted(old.as_ref());
             events.fires(TriggerEvent::Delete, &[], Some(old.as_ref()), None);
@@ -304,7 +304,7 @@ impl Exec<'_> {
             if !self.before_row(triggers, TriggerEvent::Update, assignments, before, Some(&mut row))? {
                 return Ok(false);
             }
-            self.check_same(table, key, old.as_ref(), "updated")?;
+            self.check_same(table, key, &Input::Row(old.as_ref()), "updated")?;
         }
         row.change(|row| complete_row(table, &update.rules, row, &env))?;
         let moves = update.moves || triggers.is_some() && table.key_of(row.as_ref()) != *key;

@@ -28,6 +28,10 @@ impl Exec<'_> {
             self.env.memory.check_push(&changed)?;
             let (key, beside) = split(&update.access.table, row);
             if changed.insert(key.clone()) {
+                if update.rechecks {
+                    let table = &update.access.table;
+                    self.check_same(table, &key, &seen(table, beside), "updated")?;
+                }
                 let (beside, events) = (Some(Input::Values(beside)), events.as_deref_mut());
                 count += u64::from(self.update_row(update, &key, None, beside, events, sink)?);
             }
@@ -48,12 +52,21 @@ impl Exec<'_> {
             self.env.check_cancelled()?;
             let (key, beside) = split(&delete.access.table, row);
             if deleted.insert(key.clone()) {
+                if delete.rechecks {
+                    let table = &delete.access.table;
+                    self.check_same(table, &key, &seen(table, beside), "deleted")?;
+                }
                 let (beside, events) = (Some(Input::Values(beside)), events.as_deref_mut());
                 count += u64::from(self.delete_found(delete, &key, beside, events, sink)?);
             }
         }
         Ok(count)
     }
+}
+
+/// Returns the row to change as the query saw it, whose columns are the last values of the query's row.
+fn seen<'r>(table: &Table, beside: &'r [Value<'static>]) -> Input<'r> {
+    Input::Values(&beside[beside.len() - table.schema.columns.len()..])
 }
 
 /// Splits a row of the query into the key of the row to change, which comes first, and the other values.

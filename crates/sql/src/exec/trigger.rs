@@ -67,11 +67,11 @@ impl Exec<'_> {
         Ok(true)
     }
 
-    /// Checks that a row still is as it was before triggers fired.
+    /// Checks that a row still is as it was before triggers fired and functions of the statement ran.
     ///
     /// # Errors
     /// 27000 if one of them has changed or deleted the row.
-    pub(super) fn check_same(&mut self, table: &Table, key: &Key, old: RowRef<'_>, verb: &str) -> Result<(), Fail> {
+    pub(super) fn check_same(&mut self, table: &Table, key: &Key, old: &Input<'_>, verb: &str) -> Result<(), Fail> {
         let now = self.txn.read_for_update(table.id, key)?;
         if now.is_some_and(|now| (0..table.stored()).all(|column| now.value(column) == old.value(column))) {
             return Ok(());

@@ -82,6 +82,9 @@ pub struct Update {
     /// looks up each row by its key. A row of the query consists of the key of the row to change, and then of the
     /// values to which `assignments` and `returning` refer as columns after the table's own.
     pub source: Option<Box<Node>>,
+    /// Whether a function that the statement calls may change its rows meanwhile. Then the last values of each row of
+    /// `source` are the columns of the row to change, as they were when the statement began to change rows.
+    pub rechecks: bool,
     /// RETURNING: the result's columns, as expressions over the new row.
     pub returning: Option<Vec<Expr>>,
     /// The checks and actions for foreign keys, and the triggers; `None` if the UPDATE affects neither.
@@ -104,6 +107,9 @@ pub struct Delete {
     /// looks up each row by its key. A row of the query consists of the key of the row to delete, and then of the
     /// values to which `returning` refers as columns after the table's own.
     pub source: Option<Box<Node>>,
+    /// Whether a function that the statement calls may change its rows meanwhile. Then the last values of each row of
+    /// `source` are the columns of the row to change, as they were when the statement began to change rows.
+    pub rechecks: bool,
     /// RETURNING: the result's columns, as expressions over the deleted row.
     pub returning: Option<Vec<Expr>>,
     /// The checks and actions for foreign keys, and the triggers; `None` if the DELETE affects neither.
