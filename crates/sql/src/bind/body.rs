@@ -6,36 +6,29 @@
 
 use super::binder::Binder;
 use super::enclosing::Enclosing;
-use super::returns::{check_return, mismatch};
+use super::function::result_columns;
 use super::scope::Scope;
-use super::typed::Typed;
 use super::variables::{Contents, Variables, check_assignable, strictness};
-use crate::catalog::procedure::{Procedure, Returns};
+use crate::catalog::procedure::Procedure;
 use crate::catalog::{Table, Used, View};
 use crate::depth::{self, Syntax, with_room};
 use crate::error::unsupported;
-use crate::expr::{Comparison, Expr, Strictness, can_cast};
+use crate::expr::{Expr, Strictness};
 use crate::parse::body::{
     Block, Declaration, Executed, Expression, Fact, Fragment, Handler, Leave, Loop, Raise, Rounds, StatementSyntax,
     Step as StepSyntax, StepKind as SyntaxKind, TargetSyntax, VariableSyntax, VariableType, Written,
 };
 use crate::parse::lex::tokenize;
-use crate::parse::names::{fold, relation_name};
-use crate::parse::procedure::{ArgumentMode, Language};
-use crate::parse::trigger::TriggerEvent;
+use crate::parse::names::relation_name;
+use crate::parse::procedure::Language;
 use crate::plan::{
     Body, Node, Plan, Planned, PlannedStatement, PlannedValue, Slots, Statement, Step, StepKind, Target,
     only_reads_itself, triggers,
 };
-use crate::schema::undefined_table;
-use crate::types::type_name;
 use crate::{OutputColumn, SqlError, state};
-use hotrow_storage::{Type, Value};
+use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use sqlparser::ast;
-
-/// The detail of the error for a function in SQL whose last statement has no result.
-const NO_RESULT: &str = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.";
 
 /// The type that a value of a body must have.
 #[derive(Clone, Copy, Debug)]
@@ -52,12 +45,17 @@ pub(crate) enum Wanted<'w> {
 
 /// Returns what a declared variable holds. Its first value is computed before the variable is
 /// [declared](Variables::declare), since a name in it means a variable around the block.
-pub(crate) fn contents(view: View<'_>, variable: &VariableSyntax) -> Result<Contents, SqlError> {
+///
+/// A relation whose columns it has is added to what a plan uses.
+pub(crate) fn contents(view: View<'_>, variable: &VariableSyntax, used: &mut Used) -> Result<Contents, SqlError> {
     match &variable.ty {
-        VariableType::Named(ty) => Ok(Contents::Value(view.data_type(ty)?)),
+        VariableType::Named(ty) => match super::function::relation_of(ty, view)? {
+            Some(name) => Ok(Contents::Row(super::function::columns_of(view, &name, used)?)),
+            None => Ok(Contents::Value(view.data_type(ty)?)),
+        },
         VariableType::OfColumn(path) => {
             let [relation @ .., column] = &path[..] else { return Err(unsupported("%TYPE of this name")) };
-            let columns = columns_of(view, relation)?;
+            let columns = columns_of(view, relation, used)?;
             let found = columns.into_iter().find(|(name, _)| name == column);
             let (_, ty) = found.ok_or_else(|| {
                 let message = format!("column \"{column}\" does not exist");
@@ -65,30 +63,22 @@ pub(crate) fn contents(view: View<'_>, variable: &VariableSyntax) -> Result<Cont
             })?;
             Ok(Contents::Value(ty))
         }
-        VariableType::RowOf(path) => Ok(Contents::Row(columns_of(view, path)?)),
+        VariableType::RowOf(path) => Ok(Contents::Row(columns_of(view, path, used)?)),
         VariableType::Record => Ok(Contents::Record),
         VariableType::OfFirstValue => Err(unsupported("a variable without a type")),
     }
 }
 
-/// Returns the columns of a table or view.
-fn columns_of(view: View<'_>, path: &[String]) -> Result<Vec<(String, Type)>, SqlError> {
+/// Returns the columns of the table or view of a name.
+fn columns_of(view: View<'_>, path: &[String], used: &mut Used) -> Result<Vec<(String, Type)>, SqlError> {
     if path.is_empty() {
         return Err(unsupported("%TYPE of a variable"));
     }
-    let name = view.find(&relation_name(path)?);
-    if let Some(table) = view.table(&name) {
-        let columns = table.schema.columns.iter().take(table.visible());
-        return Ok(columns.map(|column| (column.name.clone(), column.ty)).collect());
-    }
-    match view.view(&name) {
-        Some(view) => Ok(view.columns.iter().map(|column| (column.name.clone(), column.ty)).collect()),
-        None => Err(undefined_table(&name)),
-    }
+    super::function::columns_of(view, &view.find(&relation_name(path)?), used)
 }
 
 /// Makes a binder for a part of a body. That of DO is not `enclosing`.
-fn binder<'b>(
+pub(super) fn binder<'b>(
     text: &'b Fragment,
     view: View<'b>,
     variables: &'b Variables,
@@ -269,18 +259,20 @@ pub(super) fn trigger_condition(
 }
 
 /// The state of binding a body.
-struct Compiler<'c> {
-    procedure: &'c Procedure,
-    variables: Variables,
-    view: View<'c>,
+pub(super) struct Compiler<'c> {
+    pub(super) procedure: &'c Procedure,
+    pub(super) variables: Variables,
+    pub(super) view: View<'c>,
     located: bool,
-    enclosing: &'c Enclosing<'c>,
+    pub(super) enclosing: &'c Enclosing<'c>,
     /// The body so far, with the definitions that it uses.
-    body: Body,
+    pub(super) body: Body,
     /// The number of loops around the present statement.
-    loops: usize,
+    pub(super) loops: usize,
     /// The columns of the statement that was bound last.
-    columns: Vec<OutputColumn>,
+    pub(super) columns: Vec<OutputColumn>,
+    /// The columns of the function's result: their names and types.
+    pub(super) results: Vec<(String, Type)>,
 }
 
 impl<'c> Compiler<'c> {
@@ -292,11 +284,13 @@ impl<'c> Compiler<'c> {
         enclosing: &'c Enclosing<'c>,
     ) -> Self {
         let body = Body { depth: 1, ..Body::default() };
-        Self { procedure, variables, view, located, enclosing, body, loops: 0, columns: Vec::new() }
+        let (columns, results) = (Vec::new(), Vec::new());
+        Self { procedure, variables, view, located, enclosing, body, loops: 0, columns, results }
     }
 
     /// Binds the body.
     fn body(mut self) -> Result<Body, SqlError> {
+        self.results = result_columns(self.procedure, self.view, &mut self.body.used)?;
         let block = with_room(|| self.whole(&self.procedure.syntax.block))?;
         Ok(Body { slots: self.variables.types().len(), block, ..self.body })
     }
@@ -304,7 +298,7 @@ impl<'c> Compiler<'c> {
 
 impl Compiler<'_> {
     /// Adds to an error where in the body it has arisen: the line, and the kind of the statement.
-    fn explain(&self, error: SqlError, line: usize, what: &str) -> SqlError {
+    pub(super) fn explain(&self, error: SqlError, line: usize, what: &str) -> SqlError {
         let position = error.position.filter(|_| self.located);
         let here = match self.procedure.language {
             Language::Sql => format!("SQL function \"{}\"", self.procedure.name),
@@ -314,52 +308,13 @@ impl Compiler<'_> {
     }
 
     /// Adds the definitions that a statement's binder has looked up, and the bodies that the statement calls.
-    fn used(body: &mut Body, binder: Binder<'_>) {
+    pub(super) fn used(body: &mut Body, binder: Binder<'_>) {
         body.depth = body.depth.max(1 + binder.parameters.inner_depth);
         body.outward = body.outward.max(binder.parameters.outward);
         body.used.add_all(&binder.used());
     }
 
-    /// Binds the outermost block. In the language SQL, the last statement gives the result of a function.
-    fn whole(&mut self, written: &Block<Written>) -> Result<Block<Planned>, SqlError> {
-        let mut block = self.block(written)?;
-        if self.procedure.language == Language::Sql {
-            block.steps.iter_mut().zip(1..).for_each(|(step, number)| step.line = number);
-        }
-        let returns = self.procedure.function.map(|function| function.returns);
-        let (Language::Sql, Some(Returns::Value(ty))) = (self.procedure.language, returns) else { return Ok(block) };
-        if self.procedure.arguments.iter().any(|argument| argument.mode != ArgumentMode::In) {
-            return Ok(block);
-        }
-        match block.steps.pop() {
-            Some(Step { line, kind: StepKind::Run(statement) }) => {
-                let result = self.result(statement, ty).map_err(|error| self.explain(error, line, ""))?;
-                block.steps.extend(result.map(|kind| Step { line, kind }));
-            }
-            Some(step @ Step { kind: StepKind::Return(_), .. }) => block.steps.push(step),
-            _ => return Err(self.explain(mismatch(ty, NO_RESULT), 1, "")),
-        }
-        Ok(block)
-    }
-
-    /// Makes the last statement of a function put its result into a place of the frame, from where it is returned.
-    fn result(&mut self, statement: PlannedStatement, ty: Type) -> Result<[StepKind; 2], SqlError> {
-        let from = match &self.columns[..] {
-            _ if matches!(statement.plan, Plan::Call(_)) => return Err(mismatch(ty, NO_RESULT)),
-            [column] => column.ty,
-            [] => return Err(mismatch(ty, NO_RESULT)),
-            _ => return Err(mismatch(ty, "Final statement must return exactly one column.")),
-        };
-        if !can_cast(from, ty, Strictness::Assignment) {
-            return Err(mismatch(ty, &format!("Actual return type is {}.", type_name(Some(from)))));
-        }
-        let slot = self.variables.unnamed(ty);
-        let into = vec![Target { slot, from, to: ty, not_null: None }];
-        let value = PlannedValue { expr: Expr::Param(slot), ty };
-        Ok([StepKind::Run(PlannedStatement { into, ..statement }), StepKind::Return(Some(value))])
-    }
-
-    fn block(&mut self, written: &Block<Written>) -> Result<Block<Planned>, SqlError> {
+    pub(super) fn block(&mut self, written: &Block<Written>) -> Result<Block<Planned>, SqlError> {
         depth::check()?;
         let start = self.variables.enter();
         let mut declarations: Vec<Declaration<Planned>> = Vec::with_capacity(written.declarations.len());
@@ -400,7 +355,7 @@ impl Compiler<'_> {
             let value = self.value(value, Wanted::Any)?;
             return Ok((self.variables.declare(variable, Contents::Value(value.ty)), Some(value)));
         }
-        let contents = contents(self.view, variable)?;
+        let contents = contents(self.view, variable, &mut self.body.used)?;
         let value = match value {
             Some(value) => Some(self.value(value, Wanted::Variable(&variable.name, contents.value_type()?))?),
             None => None,
@@ -424,67 +379,12 @@ impl Compiler<'_> {
             SyntaxKind::Raise(raise) => self.raise(raise).map(StepKind::Raise),
             SyntaxKind::Assert(condition, message) => self.assertion(condition, message.as_ref()),
             SyntaxKind::Diagnose(facts) => self.facts(facts).map(StepKind::Diagnose),
-            SyntaxKind::Return(value) => self.returned(value.as_ref()).map(StepKind::Return),
+            SyntaxKind::Return(value) => self.returned(value.first()).map(StepKind::Return),
+            SyntaxKind::Next(value) => self.next_row(value.first()).map(StepKind::Next),
+            SyntaxKind::Query(query) => self.returned_query(query).map(StepKind::Query),
             SyntaxKind::Null => Ok(StepKind::Null),
         };
         bound.map_err(|error| self.explain(error, line, kind.name()))
-    }
-
-    fn returned(&mut self, value: Option<&Expression>) -> Result<Option<PlannedValue>, SqlError> {
-        self.body.used.calls.is_open |= self.loops > 0;
-        check_return(self.procedure, value.is_some())?;
-        match self.procedure.function.map(|function| function.returns) {
-            Some(Returns::Value(ty)) => self.optional(value, Wanted::Variable("RETURN", ty)),
-            Some(Returns::Trigger) => value.map(|value| self.returned_row(value)).transpose(),
-            Some(Returns::Nothing) | None => Ok(None),
-        }
-    }
-
-    /// Binds the value of RETURN in a trigger's function: the place of the first field of the row, or NULL.
-    fn returned_row(&mut self, value: &Expression) -> Result<PlannedValue, SqlError> {
-        let binder = binder(&value.text, self.view, &self.variables, None);
-        let expr = self.place_of_row(&value.expr, &binder)?;
-        Ok(PlannedValue { expr, ty: Type::Int4 })
-    }
-
-    fn place_of_row(&self, value: &ast::Expr, binder: &Binder<'_>) -> Result<Expr, SqlError> {
-        if let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Null, .. }) = value {
-            return Ok(Expr::NULL);
-        }
-        if let Some(rows) = coalesced(value) {
-            let (last, others) = rows.split_last().ok_or_else(|| unsupported("this RETURN in a trigger"))?;
-            let mut arms = Vec::with_capacity(others.len());
-            for row in others {
-                arms.push((self.has_row(row), self.place_of_row(row, binder)?));
-            }
-            return Ok(Expr::Case(arms, Box::new(self.place_of_row(last, binder)?)));
-        }
-        let fields = binder.row_variable(value)?;
-        let fields = fields.ok_or_else(|| unsupported("RETURN of what is no row variable in a trigger"))?;
-        let own = self.variables.fields("new")?.unwrap_or_default();
-        let types = |fields: &[(String, Typed)]| fields.iter().map(|(_, field)| field.ty).collect::<Vec<_>>();
-        match fields.first() {
-            Some((_, Typed { expr: Expr::Param(first), .. })) if types(&fields) == types(&own) => {
-                Ok(Expr::Const(Value::Int4(*first as i32)))
-            }
-            _ => {
-                let message = "returned row structure does not match the structure of the triggering table";
-                Err(SqlError::new(state::DATATYPE_MISMATCH, message))
-            }
-        }
-    }
-
-    /// Returns the condition that a row variable has a row: NEW has none at a DELETE, and OLD none at an INSERT.
-    fn has_row(&self, row: &ast::Expr) -> Expr {
-        let ast::Expr::Identifier(name) = row else { return Expr::bool(true) };
-        let without = match fold(name).as_str() {
-            "new" => TriggerEvent::Delete,
-            "old" => TriggerEvent::Insert,
-            _ => return Expr::bool(true),
-        };
-        let Ok(Some(Typed { expr: event, .. })) = self.variables.find(None, "tg_op") else { return Expr::bool(true) };
-        let without = Expr::Const(Value::text(without.name()).into_owned());
-        Expr::Compare(Comparison::NotEqual, Box::new((event, without)), false)
     }
 
     fn branches(
@@ -573,14 +473,14 @@ impl Compiler<'_> {
         value.map(|value| self.value(value, wanted)).transpose()
     }
 
-    fn value(&mut self, value: &Expression, wanted: Wanted<'_>) -> Result<PlannedValue, SqlError> {
+    pub(super) fn value(&mut self, value: &Expression, wanted: Wanted<'_>) -> Result<PlannedValue, SqlError> {
         let mut binder = binder(&value.text, self.view, &self.variables, Some(self.enclosing));
         let bound = binder.body_value(value, wanted)?;
         Self::used(&mut self.body, binder);
         Ok(bound)
     }
 
-    fn statement(&mut self, written: &StatementSyntax) -> Result<PlannedStatement, SqlError> {
+    pub(super) fn statement(&mut self, written: &StatementSyntax) -> Result<PlannedStatement, SqlError> {
         let (statement, text) = match &written.what {
             Executed::Sql { statement, text, .. } => (statement, text),
             Executed::Other(_) | Executed::Dynamic { .. } => return Err(unsupported("EXECUTE in a procedure")),
@@ -598,18 +498,6 @@ impl Compiler<'_> {
         self.columns = columns;
         Ok(PlannedStatement { plan, into, strict: written.strict })
     }
-}
-
-/// Returns the arguments if an expression is `coalesce(a, b)`.
-fn coalesced(expr: &ast::Expr) -> Option<Vec<&ast::Expr>> {
-    let ast::Expr::Function(function) = expr else { return None };
-    let ast::FunctionArguments::List(list) = &function.args else { return None };
-    let plain = |argument| match argument {
-        &ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ref expr)) => Some(expr),
-        _ => None,
-    };
-    let is_it = function.name.to_string().eq_ignore_ascii_case("coalesce");
-    list.args.iter().map(plain).collect::<Option<_>>().filter(|_| is_it)
 }
 
 /// Returns the type of a fact of GET DIAGNOSTICS.

@@ -2,18 +2,24 @@
 
 use super::binder::Binder;
 use super::procedure::with_types;
+use super::query::From;
 use super::scope::Scope;
 use super::typed::Typed;
-use crate::catalog::View;
-use crate::catalog::procedure::{Argument, FunctionTraits, Returns};
+use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns};
+use crate::catalog::{Used, View};
 use crate::error::unsupported;
 use crate::expr::{Expr, Invocation};
 use crate::opaque::Opaque;
-use crate::parse::procedure::{ArgumentMode, FunctionSyntax, ReturnsSyntax};
+use crate::parse::names::{fold, name_parts, object_name};
+use crate::parse::procedure::{FunctionSyntax, ReturnsSyntax};
+use crate::plan::table_function::{RowSource, RowsOf, UserRows};
+use crate::plan::{Callee, Node};
+use crate::schema::undefined_table;
 use crate::types::type_name;
-use crate::{SqlError, state};
+use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
-use sqlparser::ast::FunctionArg;
+use hotrow_sync::Arc;
+use sqlparser::ast::{self, FunctionArg};
 use sqlparser::tokenizer::Span;
 
 /// Returns the properties of a new function with these arguments.
@@ -22,38 +28,96 @@ pub fn define_function(
     arguments: &[Argument],
     view: View<'_>,
 ) -> Result<FunctionTraits, SqlError> {
-    let wrong = |message: String| Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message));
-    let mut outputs = arguments.iter().filter(|argument| argument.mode != ArgumentMode::In);
-    let output = outputs.next();
-    if outputs.next().is_some() {
-        return Err(unsupported("a function that returns a row"));
-    }
-    let returns = match (&written.returns, output) {
-        (None, None) => return wrong("function result type must be specified".to_owned()),
-        (None, Some(output)) => Returns::Value(output.ty),
-        (Some(ReturnsSyntax::Nothing), None) => Returns::Nothing,
-        (Some(ReturnsSyntax::Trigger), None) if arguments.is_empty() => Returns::Trigger,
-        (Some(ReturnsSyntax::Trigger), None) => {
-            let error = wrong("trigger functions cannot have declared arguments".to_owned());
-            let hint = "The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.";
-            return error.map_err(|error: SqlError| error.hint(hint));
-        }
-        (Some(ReturnsSyntax::Value(ty)), output) => {
-            let ty = super::procedure::argument_type(ty, view)?;
-            match output {
-                Some(output) if output.ty != ty => {
-                    let wanted = type_name(Some(output.ty));
-                    return wrong(format!("function result type must be {wanted} because of OUT parameters"));
-                }
-                _ => Returns::Value(ty),
-            }
-        }
-        (Some(ReturnsSyntax::Nothing | ReturnsSyntax::Trigger), Some(output)) => {
-            let wanted = type_name(Some(output.ty));
-            return wrong(format!("function result type must be {wanted} because of OUT parameters"));
-        }
+    let wrong = |message: String| SqlError::new(state::INVALID_FUNCTION_DEFINITION, message);
+    let outputs: Vec<_> = arguments.iter().filter(|argument| argument.mode.comes_out()).collect();
+    let wanted = match &outputs[..] {
+        [] => None,
+        [output] => Some(Returns::Value(output.ty)),
+        _ => Some(Returns::Outputs),
     };
-    Ok(FunctionTraits { returns, volatility: written.volatility, strict: written.strict })
+    let said = match &written.returns {
+        None => None,
+        Some(ReturnsSyntax::Nothing) => Some(Returns::Nothing),
+        Some(ReturnsSyntax::Trigger) if outputs.is_empty() && !arguments.is_empty() => {
+            let hint = "The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.";
+            return Err(wrong("trigger functions cannot have declared arguments".to_owned()).hint(hint));
+        }
+        Some(ReturnsSyntax::Trigger) if written.is_set => {
+            let message = "trigger functions cannot return rows";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        Some(ReturnsSyntax::Trigger) => Some(Returns::Trigger),
+        Some(ReturnsSyntax::Record) if outputs.is_empty() => {
+            return Err(unsupported("a function that returns rows whose columns only its calls tell")
+                .hint("Use RETURNS TABLE, or OUT arguments."));
+        }
+        Some(ReturnsSyntax::Record) => Some(Returns::Outputs),
+        Some(ReturnsSyntax::Value(ty)) => Some(value_or_row(ty, view)?),
+    };
+    let returns = match (said, wanted) {
+        (None, None) => return Err(wrong("function result type must be specified".to_owned())),
+        (Some(said), Some(wanted)) if said != wanted => {
+            let wanted = match wanted {
+                Returns::Value(ty) => type_name(Some(ty)),
+                _ => "record".to_owned(),
+            };
+            return Err(wrong(format!("function result type must be {wanted} because of OUT parameters")));
+        }
+        (Some(returns), _) | (None, Some(returns)) => returns,
+    };
+    Ok(FunctionTraits { returns, is_set: written.is_set, volatility: written.volatility, strict: written.strict })
+}
+
+/// Returns the result of this type: a value, or a row if it is the type of a relation's rows.
+fn value_or_row(ty: &ast::DataType, view: View<'_>) -> Result<Returns, SqlError> {
+    match relation_of(ty, view)? {
+        Some(name) => Ok(Returns::RowOf(name.as_str().into())),
+        None => super::procedure::argument_type(ty, view).map(Returns::Value),
+    }
+}
+
+/// Returns the full name of the table or view whose name stands for a type, which is that of its rows.
+pub(super) fn relation_of(ty: &ast::DataType, view: View<'_>) -> Result<Option<String>, SqlError> {
+    let ast::DataType::Custom(name, modifiers) = ty else { return Ok(None) };
+    if !modifiers.is_empty() {
+        return Ok(None);
+    }
+    let name = view.find(&object_name(name)?);
+    Ok((view.table(&name).is_some() || view.view(&name).is_some()).then_some(name))
+}
+
+/// Returns the columns of a function's result, and adds the relation whose row it is to what a plan uses. Returns none
+/// if the result is no value and no row.
+pub(super) fn result_columns(
+    procedure: &Procedure,
+    view: View<'_>,
+    used: &mut Used,
+) -> Result<Vec<(String, Type)>, SqlError> {
+    let named = |(at, output): (usize, &Argument)| {
+        let name = output.name.clone().unwrap_or_else(|| format!("column{}", at + 1));
+        (name, output.ty)
+    };
+    Ok(match procedure.function.as_ref().map(|function| &function.returns) {
+        None | Some(Returns::Nothing | Returns::Trigger) => Vec::new(),
+        Some(Returns::Value(ty)) => {
+            let name = procedure.outputs().find_map(|(_, output)| output.name.clone());
+            vec![(name.unwrap_or_else(|| procedure.name.clone()), *ty)]
+        }
+        Some(Returns::Outputs) => procedure.outputs().map(|(_, output)| output).enumerate().map(named).collect(),
+        Some(Returns::RowOf(name)) => columns_of(view, name, used)?,
+    })
+}
+
+/// Returns the columns of a table or view, which is added to what a plan uses.
+pub(super) fn columns_of(view: View<'_>, name: &str, used: &mut Used) -> Result<Vec<(String, Type)>, SqlError> {
+    if let Some(table) = view.table(name) {
+        used.add_table(&table);
+        let columns = table.schema.columns.iter().take(table.visible());
+        return Ok(columns.map(|column| (column.name.clone(), column.ty)).collect());
+    }
+    let Some(stored) = view.view(name) else { return Err(undefined_table(name)) };
+    used.add_view(&stored);
+    Ok(stored.columns.iter().map(|column| (column.name.clone(), column.ty)).collect())
 }
 
 impl Binder<'_> {
@@ -65,16 +129,13 @@ impl Binder<'_> {
         scope: &Scope,
         span: Span,
     ) -> Result<Option<Typed>, SqlError> {
-        let ([name] | [_, name]) = parts else { return Ok(None) };
-        if parts.len() == 2 && parts[0] != "public" {
-            return Ok(None);
-        }
-        let Some(procedure) = self.view.procedure(name) else { return Ok(None) };
+        let Some(procedure) = self.function_named(parts) else { return Ok(None) };
+        let name = &procedure.name;
         let located = |binder: &Self, error: SqlError| binder.locate(error, span);
         let wrong_kind = |message: String| SqlError::new(state::WRONG_OBJECT_TYPE, message);
         let given = self.given(list, |binder, expr| binder.expr(expr, scope))?;
         let types: Vec<_> = given.iter().map(|(_, typed)| typed.ty).collect();
-        let Some(function) = procedure.function else {
+        let Some(function) = &procedure.function else {
             let error = wrong_kind(format!("{} is a procedure", with_types(name, &types)));
             return Err(located(self, error.hint("To call a procedure, use CALL.")));
         };
@@ -86,14 +147,21 @@ impl Binder<'_> {
                 let message = "trigger functions can only be called as triggers";
                 return Err(located(self, SqlError::new(state::FEATURE_NOT_SUPPORTED, message)));
             }
+            Returns::Outputs | Returns::RowOf(_) => {
+                let hint = "Call the function in FROM.";
+                return Err(located(self, unsupported("a row as a value").hint(hint)));
+            }
         };
         if let Some(place) = self.without_subqueries.filter(|place| *place != "CALL argument") {
             return Err(located(self, unsupported(&format!("a user's function in {place}"))));
         }
-        let (callee, values) = self.called(&procedure, given, span)?;
-        let given = procedure.arguments.iter().zip(values).filter(|(argument, _)| procedure.is_given(argument));
-        let arguments = given.map(|(_, value)| value.map_or(Expr::NULL, |(_, value)| value)).collect();
-        self.depends.used.acts = true;
+        let (callee, arguments) = self.called_function(&procedure, given, span)?;
+        if function.is_set {
+            let rows = UserRows { callee: Opaque::new(callee), width: 1 };
+            let function = RowSource::User(rows);
+            let mut columns = self.set_columns(RowsOf { function, arguments, numbered: false }, vec![ty], span)?;
+            return Ok(columns.pop());
+        }
         let invocation = Invocation {
             name: procedure.name.as_str().into(),
             callee: Opaque::new(callee),
@@ -101,5 +169,68 @@ impl Binder<'_> {
             is_strict: function.strict,
         };
         Ok(Some(Typed::new(Expr::Invoke(Box::new(invocation)), ty)))
+    }
+
+    /// Returns the procedure or function of users that a name means, with or without its schema.
+    fn function_named(&self, parts: &[String]) -> Option<Arc<Procedure>> {
+        match parts {
+            [name] => self.view.procedure(name),
+            [schema, name] if schema == "public" => self.view.procedure(name),
+            _ => None,
+        }
+    }
+
+    /// Finds the body of a function that is called, and the values of the arguments that go in.
+    fn called_function(
+        &mut self,
+        procedure: &Arc<Procedure>,
+        given: Vec<(Option<String>, Typed)>,
+        span: Span,
+    ) -> Result<(Callee, Vec<Expr>), SqlError> {
+        let (callee, values) = self.called(procedure, given, span)?;
+        let given = procedure.arguments.iter().zip(values).filter(|(argument, _)| procedure.is_given(argument));
+        self.depends.used.acts = true;
+        Ok((callee, given.map(|(_, value)| value.map_or(Expr::NULL, |(_, value)| value)).collect()))
+    }
+
+    /// Returns the user's function of this name whose result stands in FROM as rows, if there is one: it returns rows,
+    /// a row, or a value whose column has a name of its own.
+    pub(super) fn row_function(&self, name: &ast::ObjectName) -> Option<Arc<Procedure>> {
+        let procedure = self.function_named(&name_parts(name).ok()?)?;
+        let has_name = || procedure.outputs().any(|(_, output)| output.name.is_some());
+        (procedure.returns_rows() || (procedure.function.is_some() && has_name())).then_some(procedure)
+    }
+
+    /// Binds a call in FROM of a user's function. Its arguments may refer to the items in `visible`.
+    pub(super) fn user_rows(
+        &mut self,
+        procedure: &Arc<Procedure>,
+        arguments: &[FunctionArg],
+        (numbered, alias): (bool, Option<&ast::TableAlias>),
+        visible: Scope,
+        span: Span,
+    ) -> Result<From, SqlError> {
+        let given = |binder: &mut Self| binder.given(arguments, |binder, expr| binder.expr(expr, &Scope::default()));
+        let bound = self.without_aggregates("functions in FROM", |binder| binder.looking_at(visible, given));
+        let (given, shown) = bound?;
+        let (callee, arguments) = self.called_function(procedure, given, span)?;
+        let mut results = result_columns(procedure, self.view, &mut self.depends.used)?;
+        if results.is_empty() {
+            results.push((procedure.name.clone(), Type::Text));
+        }
+        let is_plain =
+            procedure.function.as_ref().is_some_and(|function| matches!(function.returns, Returns::Value(_)))
+                && procedure.outputs().next().is_none();
+        if let ([(name, _)], Some(alias), true) = (&mut results[..], alias, is_plain) {
+            // The alias of the rows is also the name of their one column.
+            *name = fold(&alias.name);
+        }
+        let function = RowSource::User(UserRows { callee: Opaque::new(callee), width: results.len() });
+        let mut columns: Vec<_> = results.into_iter().map(|(name, ty)| OutputColumn::new(name, ty)).collect();
+        if numbered {
+            columns.push(OutputColumn::new("ordinality", Type::Int8));
+        }
+        let node = Node::Function(Box::new(RowsOf { function, arguments, numbered }));
+        self.rows_item(node, shown, columns, Some(procedure.name.clone()), alias)
     }
 }

@@ -41,11 +41,11 @@ pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<A
             return wrong(format!("parameter name \"{name}\" used more than once"));
         }
         let default = match &argument.default {
-            Some(_) if argument.mode == ArgumentMode::Out => {
+            Some(_) if !argument.mode.goes_in() => {
                 return wrong("only input parameters can have default values".to_owned());
             }
             Some(expr) => Some(define_default(expr, argument.name.as_deref().unwrap_or("argument"), ty, view)?),
-            None if argument.mode != ArgumentMode::Out && arguments.iter().any(|known| known.default.is_some()) => {
+            None if argument.mode.goes_in() && arguments.iter().any(|known| known.default.is_some()) => {
                 return wrong("input parameters after one with a default value must also have defaults".to_owned());
             }
             None => None,
@@ -232,7 +232,7 @@ impl Binder<'_> {
         for (argument, given) in procedure.arguments.iter().zip(places) {
             let fits = |typed: &Typed| typed.ty.is_none_or(|from| can_cast(from, argument.ty, Strictness::Implicit));
             arguments.push(match (argument.mode, given, &argument.default) {
-                (ArgumentMode::Out, given, _) => {
+                (ArgumentMode::Out | ArgumentMode::Table, given, _) => {
                     // A parameter of the client gets its type from its place, even if its value is not used.
                     if let Some(Typed { ty: None, expr: expr @ Expr::Param(_), at }) = given.clone() {
                         self.coerce(Typed { ty: None, expr, at }, argument.ty, Strictness::Implicit)?;
@@ -351,6 +351,7 @@ fn described(procedure: &Procedure) -> String {
             ArgumentMode::In => None,
             ArgumentMode::Out => Some("OUT"),
             ArgumentMode::InOut => Some("INOUT"),
+            ArgumentMode::Table => Some("TABLE"),
         };
         let ty = type_name(Some(argument.ty));
         [mode, argument.name.as_deref(), Some(&ty)].into_iter().flatten().collect::<Vec<_>>().join(" ")

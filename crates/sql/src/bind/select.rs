@@ -226,7 +226,7 @@ impl Binder<'_> {
         let arguments = || lower.iter().flat_map(|call| &call.rows.arguments);
         let needed = Columns::of(below.iter().map(|expr| &**expr).chain(arguments()));
         let mut planned = self.plan_group(group, &needed, &sorted_by)?;
-        if below.iter().map(|expr| &**expr).chain(arguments()).any(Expr::has_subquery) {
+        if below.iter().any(|expr| expr.has_subquery()) || lower.iter().any(|call| call.rows.has_subquery()) {
             planned = planned.kept(&needed);
         }
         let arguments = lower.iter_mut().flat_map(|call| &mut call.rows.arguments);

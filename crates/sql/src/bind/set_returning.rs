@@ -14,7 +14,7 @@ use super::types::plain_type;
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::parse::names::name_parts;
-use crate::plan::table_function::{RowsOf, TableFunction};
+use crate::plan::table_function::{RowSource, RowsOf, TableFunction};
 use crate::types::{type_name, without_modifier};
 use crate::{SqlError, state};
 use hotrow_storage::{Element, Type};
@@ -29,8 +29,14 @@ impl Binder<'_> {
             return Err(no_function(function.name(), &types));
         }
         let (arguments, results) = self.table_function_types(function, arguments)?;
+        let rows = RowsOf { function: RowSource::BuiltIn(function), arguments, numbered: false };
+        self.set_columns(rows, results.into_iter().map(|(_, ty)| ty).collect(), span)
+    }
+
+    /// Adds a call of a set-returning function to those of the query, unless it has the same call already. Returns the
+    /// columns of the function's rows, which have these types.
+    pub(super) fn set_columns(&mut self, rows: RowsOf, types: Vec<Type>, span: Span) -> Result<Vec<Typed>, SqlError> {
         self.check_set_place(span)?;
-        let rows = RowsOf { function, arguments, numbered: false };
         let is_volatile = rows.arguments.iter().any(|argument| {
             argument.any(&mut |part| matches!(part, Expr::Call(function, _) if function.is_volatile()))
         });
@@ -43,7 +49,7 @@ impl Binder<'_> {
         });
         self.select.sets.bound += 1;
         self.select.sets.last = Some(span);
-        Ok((first..).zip(results).map(|(column, (_, ty))| Typed::new(Expr::Set(column), ty)).collect())
+        Ok((first..).zip(types).map(|(column, ty)| Typed::new(Expr::Set(column), ty)).collect())
     }
 
     /// Binds a call of a set-returning function, whose rows must have one column.

@@ -123,10 +123,8 @@ pub(super) fn expand(mut node: Node, mut width: usize, calls: &[SetCall], exprs:
         let (ready, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_ready);
         waiting = later;
         let mut level: Vec<RowsOf> = ready.iter().map(|call| call.rows.clone()).collect();
-        let arguments = level.iter_mut().flat_map(|rows| &mut rows.arguments);
-        let mut asks = false;
-        for argument in arguments {
-            asks |= argument.has_subquery();
+        let asks = level.iter().any(RowsOf::has_subquery);
+        for argument in level.iter_mut().flat_map(|rows| &mut rows.arguments) {
             look(argument, &places, total);
         }
         if asks && !matches!(node, Node::Materialise(..)) {

@@ -9,7 +9,7 @@ use crate::error::unsupported;
 use crate::expr::{Expr, Function, SequenceFunction};
 use crate::parse::names::{fold, name_parts};
 use crate::plan::Node;
-use crate::plan::table_function::{RowsOf, TableFunction};
+use crate::plan::table_function::{RowSource, RowsOf, TableFunction};
 use crate::{OutputColumn, SqlError, schema};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A};
@@ -63,7 +63,8 @@ impl Binder<'_> {
         if written.numbered {
             columns.push(OutputColumn::new("ordinality", Type::Int8));
         }
-        let node = Node::Function(Box::new(RowsOf { function, arguments: list, numbered: written.numbered }));
+        let (source, numbered) = (RowSource::BuiltIn(function), written.numbered);
+        let node = Node::Function(Box::new(RowsOf { function: source, arguments: list, numbered }));
         self.rows_item(node, shown, columns, Some(function.name().to_owned()), written.alias)
     }
 

@@ -23,7 +23,7 @@ pub fn check_trigger(create: &CreateTrigger, table: &Arc<Table>, view: View<'_>)
         column_of(table, column)?;
     }
     let procedure = view.procedure(&create.function);
-    match procedure.as_ref().map(|procedure| procedure.function.map(|function| function.returns)) {
+    match procedure.as_ref().map(|procedure| procedure.function.as_ref().map(|function| &function.returns)) {
         None => {
             let message = format!("function {}() does not exist", create.function);
             return Err(SqlError::new(state::UNDEFINED_FUNCTION, message));

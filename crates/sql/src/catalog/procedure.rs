@@ -23,10 +23,12 @@ pub struct Argument {
 }
 
 /// The properties of a function, which a procedure does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionTraits {
-    /// The result.
+    /// The result, or a row of it if there are several.
     pub returns: Returns,
+    /// Whether the result is any number of rows.
+    pub is_set: bool,
     /// How far the result may change from call to call.
     pub volatility: Volatility,
     /// Whether the result is NULL if an argument is, so that the body does not run.
@@ -34,12 +36,16 @@ pub struct FunctionTraits {
 }
 
 /// The result of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Returns {
     /// Nothing (`void`).
     Nothing,
     /// A value of this type.
     Value(Type),
+    /// A row of the arguments that come out.
+    Outputs,
+    /// A row of the table or view of this name.
+    RowOf(Arc<str>),
     /// The row that a trigger goes on with.
     Trigger,
 }
@@ -83,7 +89,7 @@ impl Procedure {
         let Self { function, language, arguments, syntax, text, styles, .. } = self;
         Self {
             name: name.to_owned(),
-            function: *function,
+            function: function.clone(),
             language: *language,
             arguments: arguments.clone(),
             syntax: syntax.clone(),
@@ -93,6 +99,15 @@ impl Procedure {
         }
     }
 
+    /// Returns the function with another name of the relation whose rows it returns.
+    pub fn with_row_of(&self, relation: &str) -> Self {
+        let function = self
+            .function
+            .clone()
+            .map(|function| FunctionTraits { returns: Returns::RowOf(relation.into()), ..function });
+        Self { function, ..self.renamed(&self.name) }
+    }
+
     /// Returns the word for what it is: `function` or `procedure`.
     pub fn word(&self) -> &'static str {
         if self.function.is_some() { "function" } else { "procedure" }
@@ -100,7 +115,7 @@ impl Procedure {
 
     /// Whether a call gives a value for an argument. A call of a procedure also does so for OUT arguments.
     pub fn is_given(&self, argument: &Argument) -> bool {
-        self.function.is_none() || argument.mode != ArgumentMode::Out
+        self.function.is_none() || argument.mode.goes_in()
     }
 
     /// Returns the bound body of the last binding, or `None` if the body has not been bound. The caller must check that
@@ -135,8 +150,19 @@ impl Procedure {
         }
     }
 
-    /// Returns the input arguments, to which callers give values: all but OUT arguments, in order.
+    /// Returns the input arguments, to which callers give values: the IN and INOUT arguments, in order.
     pub fn inputs(&self) -> impl Iterator<Item = &Argument> {
-        self.arguments.iter().filter(|argument| argument.mode != ArgumentMode::Out)
+        self.arguments.iter().filter(|argument| argument.mode.goes_in())
+    }
+
+    /// Returns the arguments that come out, each with its position among all arguments.
+    pub fn outputs(&self) -> impl Iterator<Item = (usize, &Argument)> {
+        self.arguments.iter().enumerate().filter(|(_, argument)| argument.mode.comes_out())
+    }
+
+    /// Whether the result of the function is rows, or a row: it stands in FROM.
+    pub fn returns_rows(&self) -> bool {
+        let is_row = |returns: &Returns| matches!(returns, Returns::Outputs | Returns::RowOf(_));
+        self.function.as_ref().is_some_and(|function| function.is_set || is_row(&function.returns))
     }
 }

@@ -270,6 +270,7 @@ impl Ddl<'_> {
         self.context.transaction.changes.tables.insert(table.name().to_owned(), None);
         self.publish(renamed.clone());
         self.rename_owner(table.name(), None, (new, None));
+        self.rename_in_functions(table.name(), new)?;
         self.rename_in_keys(&renamed, table.name())
     }
 

@@ -44,6 +44,10 @@ pub(crate) trait Machine {
     fn target(&mut self, target: &Assigned<Self>, from: Type) -> Result<Target, Fail>;
     /// Runs a statement, and assigns its first row to variables. Returns the number of rows.
     fn run(&mut self, statement: &Executed<Self>) -> Result<u64, Fail>;
+    /// Adds a row to the result.
+    fn add(&mut self, row: &[Value<'static>]) -> Result<(), Fail>;
+    /// Runs a query, and adds its rows to the result. Returns the number of rows.
+    fn add_rows(&mut self, query: &Executed<Self>) -> Result<u64, Fail>;
     /// Runs a query and returns its rows.
     fn rows(&mut self, query: &Executed<Self>) -> Result<Rows, Fail>;
     /// Assigns a row of a query to variables, which become NULL without a row.
@@ -98,8 +102,8 @@ enum Flow<'b> {
     Return,
 }
 
-/// Runs a body. Returns the value after RETURN, or `None` if the body ended without one.
-pub(crate) fn run_body<M: Machine>(machine: &mut M, block: &Block<M::Form>) -> Result<Option<Value<'static>>, Fail> {
+/// Runs a body. Returns the values after RETURN, or `None` if the body ended without any.
+pub(crate) fn run_body<M: Machine>(machine: &mut M, block: &Block<M::Form>) -> Result<Option<RowValues>, Fail> {
     let mut runner = Runner { machine, handled: Vec::new(), row_count: 0, returned: None };
     runner.block(block)?;
     Ok(runner.returned)
@@ -155,8 +159,8 @@ struct Runner<'r, M> {
     handled: Vec<SqlError>,
     /// The number of rows of the last statement.
     row_count: u64,
-    /// The value after RETURN.
-    returned: Option<Value<'static>>,
+    /// The values after RETURN.
+    returned: Option<RowValues>,
 }
 
 impl<M: Machine> Runner<'_, M> {
@@ -278,15 +282,27 @@ impl<M: Machine> Runner<'_, M> {
                     self.diagnose(target, *fact)?;
                 }
             }
-            StepKind::Return(value) => {
-                if let Some(value) = value {
-                    self.returned = Some(self.machine.evaluate(value, Wanted::Any)?.0);
+            StepKind::Return(values) => {
+                if !values.is_empty() {
+                    self.returned = Some(self.values(values)?);
                 }
                 return Ok(Flow::Return);
+            }
+            StepKind::Next(values) => {
+                let row = self.values(values)?;
+                self.machine.add(&row)?;
+            }
+            StepKind::Query(query) => {
+                self.row_count = self.machine.add_rows(query)?;
+                self.found(self.row_count > 0);
             }
             StepKind::Null | StepKind::Block(_) | StepKind::If(..) | StepKind::Loop(_) => {}
         }
         Ok(Flow::Next)
+    }
+
+    fn values(&mut self, values: &[Computed<M>]) -> Result<RowValues, Fail> {
+        values.iter().map(|value| Ok(self.machine.evaluate(value, Wanted::Any)?.0)).collect()
     }
 
     /// Returns the position of the first condition that is true.

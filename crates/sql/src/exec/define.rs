@@ -3,11 +3,9 @@
 use super::Fail;
 use super::ddl::Ddl;
 use crate::bind::{argument_types, check_returns, compile_new, define_arguments, define_function};
-use crate::catalog::procedure::{Procedure, Returns};
+use crate::catalog::procedure::{FunctionTraits, Procedure, Returns};
 use crate::error::unsupported;
-use crate::parse::procedure::{
-    AlterProcedure, CreateProcedure, DropProcedures, Language, ReturnsSyntax, RoutineChange, RoutineKind,
-};
+use crate::parse::procedure::{AlterProcedure, CreateProcedure, DropProcedures, Language, RoutineChange, RoutineKind};
 use crate::table_lock::Mode;
 use crate::types::type_name;
 use crate::{SqlError, state};
@@ -29,14 +27,24 @@ impl Ddl<'_> {
         let arguments = define_arguments(&create.arguments, self.view())?;
         let function = match &create.function {
             Some(written) => {
-                if let Some(ReturnsSyntax::Value(ty)) = &written.returns {
-                    let ty = self.view().data_type(ty)?;
-                    self.keep_type(ty)?;
+                let draft = define_function(written, &arguments, self.view())?;
+                match &draft.returns {
+                    Returns::Value(ty) => self.keep_type(*ty)?,
+                    // Nobody else changes the relation before the function is there.
+                    Returns::RowOf(name) => {
+                        self.lock(name, Mode::Shared)?;
+                    }
+                    Returns::Outputs | Returns::Nothing | Returns::Trigger => {}
                 }
                 Some(define_function(written, &arguments, self.view())?)
             }
             None => None,
         };
+        let is_trigger = function.as_ref().is_some_and(|function| function.returns == Returns::Trigger);
+        if is_trigger && create.language == Language::Sql {
+            let message = "SQL functions cannot return type trigger";
+            return Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message).into());
+        }
         let procedure = Arc::new(Procedure::new(create, arguments, function, self.view().styles));
         if let Some(known) = self.view().procedure(&create.name) {
             check_replaced(&known, &procedure, create.replace)?;
@@ -113,6 +121,45 @@ impl Ddl<'_> {
         }
     }
 
+    /// Drops the functions whose result is rows of a relation that is dropped. Fails if there are any and `cascade` is
+    /// not set.
+    pub(super) fn drop_functions_of(&mut self, relation: &str, kind: &str, cascade: bool) -> Result<(), Fail> {
+        for function in self.functions_of(relation) {
+            if !cascade {
+                let name = self.view().written(relation);
+                let message = format!("cannot drop {kind} {name} because other objects depend on it");
+                return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                    .detail(format!("function {} depends on type {name}", function.identity()))
+                    .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+                    .into());
+            }
+            self.lock(&procedure_lock(&function.name), Mode::Exclusive)?;
+            self.context.transaction.changes.procedures.insert(function.name.clone(), None);
+            let message = format!("drop cascades to function {}", function.identity());
+            self.notice(state::SUCCESSFUL_COMPLETION, message);
+        }
+        Ok(())
+    }
+
+    /// Gives the functions whose result is rows of a relation the relation's new name.
+    pub(super) fn rename_in_functions(&mut self, relation: &str, new: &str) -> Result<(), Fail> {
+        for function in self.functions_of(relation) {
+            self.lock(&procedure_lock(&function.name), Mode::Exclusive)?;
+            let renamed = Arc::new(function.with_row_of(new));
+            self.context.transaction.changes.procedures.insert(function.name.clone(), Some(renamed));
+        }
+        Ok(())
+    }
+
+    /// Returns the functions whose result is rows of a relation, ordered by name.
+    fn functions_of(&self, relation: &str) -> Vec<Arc<Procedure>> {
+        let returns = |function: &FunctionTraits| matches!(&function.returns, Returns::RowOf(of) if **of == *relation);
+        let mut functions = self.view().procedures();
+        functions.retain(|known| known.function.as_ref().is_some_and(returns));
+        functions.sort_by(|one, other| one.name.cmp(&other.name));
+        functions
+    }
+
     /// Gives a procedure or function another name. Bodies that call it mean the old name.
     fn rename_procedure(&mut self, known: &Procedure, new: &str) -> Result<(), Fail> {
         self.lock(&procedure_lock(new), Mode::Exclusive)?;
@@ -120,7 +167,7 @@ impl Ddl<'_> {
             let message = format!("function \"{new}\" already exists");
             return Err(SqlError::new(state::DUPLICATE_FUNCTION, message).into());
         }
-        if known.function.is_some_and(|function| function.returns == Returns::Trigger) {
+        if known.function.as_ref().is_some_and(|function| function.returns == Returns::Trigger) {
             return Err(unsupported("another name of a trigger's function").into());
         }
         let procedures = &mut self.context.transaction.changes.procedures;
@@ -146,7 +193,8 @@ fn undefined(kind: RoutineKind, name: &str, types: Option<&[Type]>) -> SqlError 
 /// Checks that a procedure or function may take the place of one of its name.
 fn check_replaced(known: &Procedure, new: &Procedure, replace: bool) -> Result<(), SqlError> {
     let types = |procedure: &Procedure| procedure.arguments.iter().map(|a| (a.mode, a.ty)).collect::<Vec<_>>();
-    let returns = |procedure: &Procedure| procedure.function.map(|function| function.returns);
+    let returns =
+        |procedure: &Procedure| procedure.function.as_ref().map(|function| (function.returns.clone(), function.is_set));
     let word = new.word();
     let taken = || SqlError::new(state::DUPLICATE_FUNCTION, format!("{word} \"{}\" already exists", new.name));
     if !replace {

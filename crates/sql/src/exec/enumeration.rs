@@ -317,6 +317,7 @@ impl Ddl<'_> {
         for view in &views {
             self.lock(view, Mode::Exclusive)?;
             self.drop_views_of(view, "view", &views, true)?;
+            self.drop_functions_of(view, "view", true)?;
             self.context.transaction.changes.views.insert(view.clone(), None);
         }
         for (table, column) in &users.defaults {

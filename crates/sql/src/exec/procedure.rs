@@ -4,13 +4,14 @@ use super::body::{
     Frame, Machine, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, too_many_rows,
 };
 use super::{Exec, Fail, owned, width};
-use crate::catalog::procedure::{Procedure, Returns};
+use crate::catalog::procedure::{FunctionTraits, Procedure, Returns};
 use crate::client::Notice;
 use crate::context::SessionContext;
-use crate::expr::{Env, Expr, Input, lost};
+use crate::expr::{Env, Expr, Input, Kept, lost};
+use crate::parse::procedure::Volatility;
 use crate::plan::deferred::DeferredMark;
 use crate::plan::{
-    Body, Call, Callee, Plan, Planned, PlannedStatement, PlannedValue, Slots, Target, read_only_violation,
+    Body, Call, Callee, Plan, Planned, PlannedStatement, PlannedValue, Slots, Target, read_only_violation, writing,
 };
 use crate::{OutputColumn, SqlError, depth, state};
 use hotrow_storage::{Type, Value};
@@ -23,8 +24,20 @@ struct Running<'r, 'x> {
     procedure: &'r Procedure,
     /// The values of the arguments, of `found` and of the variables, in this order.
     values: Vec<Value<'static>>,
+    /// The rows that RETURN NEXT and RETURN QUERY have added to the result.
+    rows: Kept,
     /// Whether the transaction must not write.
     read_only: bool,
+}
+
+/// A body that has run.
+pub(super) struct Ended {
+    /// The values after RETURN, if it had any.
+    pub(super) returned: Option<RowValues>,
+    /// All values of the frame.
+    pub(super) values: Vec<Value<'static>>,
+    /// The rows that were added to the result.
+    rows: Kept,
 }
 
 impl Exec<'_> {
@@ -37,58 +50,74 @@ impl Exec<'_> {
         } else {
             arguments(&call.arguments, &self.env, &mut values)?;
         }
-        let (_, mut values) = self.run_body(&call.callee.procedure, &body, values, read_only)?;
+        let Ended { mut values, .. } = self.run_body(&call.callee.procedure, &body, values, read_only)?;
         Ok(call.callee.outputs().map(|(at, _)| std::mem::replace(&mut values[at], Value::Null)).collect())
     }
 
-    /// Calls a function. `given` are the values of the arguments that go in. Returns the result.
+    /// Calls a function whose result is a value. `given` are the values of the arguments that go in.
     pub(crate) fn invoke(&mut self, callee: &Callee, given: Vec<Value<'static>>) -> Result<Value<'static>, Fail> {
+        let ended = self.run_function(callee, given.into_iter())?;
+        Ok(result(&callee.procedure, ended)?.pop().unwrap_or(Value::Null))
+    }
+
+    /// Calls a function whose result is rows, or a row. `given` are the values of the arguments that go in.
+    pub(crate) fn invoke_rows(&mut self, callee: &Callee, given: &[Value<'static>]) -> Result<Kept, Fail> {
+        let Some(function) = &callee.procedure.function else { return Err(lost("a function").into()) };
+        let is_skipped = function.strict && given.iter().any(Value::is_null);
+        if is_skipped && function.is_set {
+            return Ok(Kept::default());
+        }
+        let ended = if is_skipped {
+            Ended { returned: None, values: vec![Value::Null; callee.procedure.arguments.len()], rows: Kept::default() }
+        } else {
+            self.run_function(callee, given.iter().cloned())?
+        };
+        if function.is_set {
+            return Ok(ended.rows);
+        }
+        let mut row = Kept::default();
+        let values = result(&callee.procedure, ended)?;
+        row.push_all(&Input::Values(&values), values.len());
+        Ok(row)
+    }
+
+    fn run_function(
+        &mut self,
+        callee: &Callee,
+        mut given: impl Iterator<Item = Value<'static>>,
+    ) -> Result<Ended, Fail> {
         let procedure = &callee.procedure;
         let body = callee.running().ok_or_else(|| lost("a body"))?;
-        let mut given = given.into_iter();
         let mut values = Vec::with_capacity(body.slots);
         for argument in &procedure.arguments {
             let value = if procedure.is_given(argument) { given.next() } else { None };
             values.push(value.unwrap_or(Value::Null));
         }
         let read_only = self.env.context.is_some_and(|context| context.transaction.read_only.get());
-        let (returned, mut values) = self.run_body(procedure, &body, values, read_only)?;
-        if let Some((at, _)) = callee.outputs().next() {
-            return Ok(std::mem::replace(&mut values[at], Value::Null));
-        }
-        match (returned, procedure.function.map(|function| function.returns)) {
-            (Some(value), _) => Ok(value),
-            (None, Some(Returns::Nothing)) => Ok(Value::text("").into_owned()),
-            (None, _) => {
-                let message = "control reached end of function without RETURN";
-                let error = SqlError::new(state::FUNCTION_EXECUTED_NO_RETURN_STATEMENT, message);
-                Err(error.context(format!("PL/pgSQL function {}", procedure.identity())).into())
-            }
-        }
+        self.run_body(procedure, &body, values, read_only)
     }
 
-    /// Runs a body. `values` are those of the arguments. Returns the value after RETURN, and all values of the frame.
+    /// Runs a body. `values` are those of the arguments.
     fn run_body(
         &mut self,
         procedure: &Procedure,
         body: &Body,
         mut values: Vec<Value<'static>>,
         read_only: bool,
-    ) -> Result<(Option<Value<'static>>, Vec<Value<'static>>), Fail> {
+    ) -> Result<Ended, Fail> {
         depth::check()?;
         values.push(Value::Bool(false));
         values.resize(body.slots, Value::Null);
         self.run_in_frame(procedure, body, values, read_only)
     }
 
-    /// Runs the body of a trigger's function over the values of its frame. Returns the value after RETURN, and all
-    /// values of the frame.
+    /// Runs the body of a trigger's function over the values of its frame.
     pub(super) fn run_frame(
         &mut self,
         procedure: &Procedure,
         body: &Body,
         values: Vec<Value<'static>>,
-    ) -> Result<(Option<Value<'static>>, Vec<Value<'static>>), Fail> {
+    ) -> Result<Ended, Fail> {
         depth::check()?;
         self.run_in_frame(procedure, body, values, false)
     }
@@ -99,13 +128,30 @@ impl Exec<'_> {
         body: &Body,
         values: Vec<Value<'static>>,
         read_only: bool,
-    ) -> Result<(Option<Value<'static>>, Vec<Value<'static>>), Fail> {
+    ) -> Result<Ended, Fail> {
         // The body cannot name the rows around its call.
         let env = Env { frames: None, ..self.env };
         let mut exec = self.with_env(env);
-        let mut running = Running { exec: &mut exec, procedure, values, read_only };
+        let mut running = Running { exec: &mut exec, procedure, values, rows: Kept::default(), read_only };
         let returned = run_body(&mut running, &body.block)?;
-        Ok((returned, running.values))
+        let Running { values, rows, .. } = running;
+        Ok(Ended { returned, values, rows })
+    }
+}
+
+/// Returns the columns of a function's result that is a value or a row.
+fn result(procedure: &Procedure, ended: Ended) -> Result<RowValues, SqlError> {
+    let Ended { returned, mut values, .. } = ended;
+    let outputs = procedure.outputs().map(|(at, _)| std::mem::replace(&mut values[at], Value::Null));
+    match (returned, outputs.collect::<Vec<_>>(), procedure.function.as_ref().map(|function| &function.returns)) {
+        (Some(returned), ..) => Ok(returned),
+        (None, outputs, _) if !outputs.is_empty() => Ok(outputs),
+        (None, _, Some(Returns::Nothing)) => Ok(vec![Value::text("").into_owned()]),
+        (None, ..) => {
+            let message = "control reached end of function without RETURN";
+            let error = SqlError::new(state::FUNCTION_EXECUTED_NO_RETURN_STATEMENT, message);
+            Err(error.context(format!("PL/pgSQL function {}", procedure.identity())))
+        }
     }
 }
 
@@ -148,7 +194,15 @@ impl<'x> Running<'_, 'x> {
         Ok((count, first))
     }
 
-    fn check_read_only(&self, plan: &Plan) -> Result<(), SqlError> {
+    /// Checks that a plan may run: in a read-only transaction, or a function that is not VOLATILE, it must not write.
+    fn check_writes(&self, plan: &Plan) -> Result<(), SqlError> {
+        let is_steady = |function: &FunctionTraits| function.volatility != Volatility::Volatile;
+        if self.procedure.function.as_ref().is_some_and(is_steady)
+            && let Some(what) = writing(plan)
+        {
+            let message = format!("{what} is not allowed in a non-volatile function");
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
         let violation = if self.read_only { read_only_violation(plan) } else { None };
         violation.map_or(Ok(()), Err)
     }
@@ -206,7 +260,7 @@ impl Machine for Running<'_, '_> {
             fill(&mut self.frame(), into, Some(row))?;
             return Ok(0);
         }
-        self.check_read_only(&statement.plan)?;
+        self.check_writes(&statement.plan)?;
         let (count, first) = self.run_plan(statement)?;
         let mut frame = self.frame();
         frame.values[frame.found] = Value::Bool(count > 0);
@@ -215,7 +269,7 @@ impl Machine for Running<'_, '_> {
     }
 
     fn rows(&mut self, query: &PlannedStatement) -> Result<Rows, Fail> {
-        self.check_read_only(&query.plan)?;
+        self.check_writes(&query.plan)?;
         let (mut rows, read_only, memory) = (Vec::new(), self.read_only, self.exec.env.memory);
         self.within().rows(&query.plan, read_only, &mut |row| {
             memory.check_push(&rows)?;
@@ -223,6 +277,23 @@ impl Machine for Running<'_, '_> {
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(Rows { rows, columns: Vec::new() })
+    }
+
+    fn add(&mut self, row: &[Value<'static>]) -> Result<(), Fail> {
+        self.exec.env.memory.check_push(&self.rows)?;
+        self.rows.push_all(&Input::Values(row), row.len());
+        Ok(())
+    }
+
+    fn add_rows(&mut self, query: &PlannedStatement) -> Result<u64, Fail> {
+        let Rows { rows, .. } = self.rows(query)?;
+        let count = rows.len() as u64;
+        for row in rows {
+            fill(&mut self.frame(), &query.into, Some(row))?;
+            let row: RowValues = query.into.iter().map(|target| self.values[target.slot].clone()).collect();
+            self.add(&row)?;
+        }
+        Ok(count)
     }
 
     fn take(&mut self, query: &PlannedStatement, _: &[OutputColumn], row: Option<RowValues>) -> Result<(), Fail> {

@@ -227,6 +227,7 @@ impl Ddl<'_> {
         for view in &names {
             self.lock(view, Mode::Exclusive)?;
             self.drop_views_of(view, "view", &names, true)?;
+            self.drop_functions_of(view, "view", true)?;
             self.context.transaction.changes.views.insert(view.clone(), None);
         }
         self.drop_tables(&tables, false, true)?;
@@ -329,6 +330,7 @@ impl Ddl<'_> {
         self.context.transaction.changes.views.insert(view.name.clone(), None);
         let moved = StoredView { name: new.to_owned(), ..(*view).clone() };
         self.context.transaction.changes.views.insert(new.to_owned(), Some(Arc::new(moved)));
+        self.rename_in_functions(&view.name, new)?;
         self.move_in_views(&view.name, new);
         Ok(())
     }
@@ -433,6 +435,7 @@ impl Ddl<'_> {
     pub(super) fn rename_view(&mut self, view: &StoredView, new: &str) -> Result<(), Fail> {
         let new = schema::full(schema::split(&view.name).0, new);
         self.claim(&new)?;
+        self.rename_in_functions(&view.name, &new)?;
         self.context.transaction.changes.views.insert(view.name.clone(), None);
         let renamed = StoredView { name: new.clone(), ..view.clone() };
         self.context.transaction.changes.views.insert(new, Some(Arc::new(renamed)));

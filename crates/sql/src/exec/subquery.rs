@@ -9,6 +9,7 @@ use super::{Exec, Fail};
 use crate::expr::{
     Comparison, Content, Env, Expr, Frame, Input, Invocation, Kept, Subqueries, Subquery, SubqueryTest, compare, lost,
 };
+use crate::opaque::Opaque;
 use crate::plan::{Callee, Node};
 use crate::{SqlError, depth, state};
 use hotrow_storage::{ArrayBuilder, Key, KeyBuilder, Value};
@@ -110,6 +111,13 @@ impl Subqueries for Runner<'_> {
         let mut exec = self.exec.try_borrow_mut().map_err(|_| lost("the transaction"))?;
         let result = exec.invoke(callee, arguments);
         result.map_err(|fail| self.failed(fail))
+    }
+
+    fn invoke_rows(&self, callee: &Opaque, arguments: &[Value<'static>]) -> Result<Kept, SqlError> {
+        let callee = callee.get::<Callee>().ok_or_else(|| lost("a function"))?;
+        let mut exec = self.exec.try_borrow_mut().map_err(|_| lost("the transaction"))?;
+        let rows = exec.invoke_rows(callee, arguments);
+        rows.map_err(|fail| self.failed(fail))
     }
 }
 

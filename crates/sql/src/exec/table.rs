@@ -380,6 +380,7 @@ impl Ddl<'_> {
     fn drop_table(&mut self, table: &Table, cascade: bool) -> Result<(), Fail> {
         self.txn.check_owned_table(table.id)?;
         self.drop_views_of(table.name(), "table", &[], cascade)?;
+        self.drop_functions_of(table.name(), "table", cascade)?;
         self.context.transaction.changes.tables.insert(table.name().to_owned(), None);
         self.drop_owned_sequences(table.name(), None, cascade)?;
         Ok(())

@@ -1,9 +1,9 @@
 //! Functions whose results are rows.
 
 use super::{Exec, Fail, Sink, json_rows};
-use crate::expr::{Arithmetic, Env, Input, compare, matches_of};
+use crate::expr::{Arithmetic, Env, Input, Kept, compare, invoke_rows, lost, matches_of};
 use crate::plan::Node;
-use crate::plan::table_function::{RowsOf, TableFunction};
+use crate::plan::table_function::{RowSource, RowsOf, TableFunction};
 use crate::types::SessionZone;
 use crate::{SqlError, state};
 use hotrow_storage::{Elements, Interval, Value};
@@ -13,7 +13,13 @@ impl Exec<'_> {
     /// Pushes the rows of a function until the sink breaks.
     pub(super) fn rows_of(&mut self, rows: &RowsOf, sink: Sink<'_>) -> Result<(), Fail> {
         let arguments = self.with_subqueries(|env| evaluate(rows, env, &Input::NONE))?;
-        let mut next = rows_for(rows.function, &arguments, self.env.styles.zone)?;
+        let mut next = match &rows.function {
+            RowSource::BuiltIn(function) => rows_for(*function, &arguments, self.env.styles.zone)?,
+            RowSource::User(function) => {
+                let callee = function.callee().ok_or_else(|| lost("a function"))?;
+                kept(self.invoke_rows(callee, &arguments)?)
+            }
+        };
         let (mut row, mut number) = (Vec::new(), 0);
         loop {
             self.env.check_cancelled()?;
@@ -42,7 +48,10 @@ impl Exec<'_> {
             }
             let mut nexts = Vec::with_capacity(functions.len());
             for (function, arguments) in functions.iter().zip(&arguments) {
-                nexts.push(Some(rows_for(function.function, arguments, env.styles.zone)?));
+                nexts.push(Some(match &function.function {
+                    RowSource::BuiltIn(function) => rows_for(*function, arguments, env.styles.zone)?,
+                    RowSource::User(function) => kept(invoke_rows(&function.callee, arguments, env)?),
+                }));
             }
             loop {
                 env.check_cancelled()?;
@@ -117,6 +126,19 @@ fn rows_for<'n>(
         TableFunction::Matches => matches(arguments),
         TableFunction::Json(function) => json_rows::rows(function, arguments),
     }
+}
+
+/// Returns the rows of a user's function, which have been made.
+fn kept<'n>(rows: Kept) -> Next<'n> {
+    let mut at = 0;
+    Box::new(move |row| {
+        if at == rows.len() {
+            return Ok(false);
+        }
+        row.extend_from_slice(rows.row(at));
+        at += 1;
+        Ok(true)
+    })
 }
 
 /// Returns a source without rows.

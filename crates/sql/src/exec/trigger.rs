@@ -3,6 +3,7 @@
 //! A trigger that fires after a change of a row runs when the statement is complete otherwise, after the checks and
 //! actions of foreign keys.
 
+use super::procedure::Ended;
 use super::{Exec, Fail};
 use crate::catalog::Table;
 use crate::expr::{Env, Expr, Input, lost};
@@ -134,8 +135,8 @@ impl Exec<'_> {
                 return Ok(None);
             }
         }
-        let (returned, values) = self.run_frame(&firing.procedure, &body, values)?;
-        let Some(returned) = returned else {
+        let Ended { returned, values, .. } = self.run_frame(&firing.procedure, &body, values)?;
+        let Some(returned) = returned.and_then(|mut row| row.pop()) else {
             let message = "control reached end of trigger procedure without RETURN";
             let error = SqlError::new(state::FUNCTION_EXECUTED_NO_RETURN_STATEMENT, message);
             return Err(error.context(format!("PL/pgSQL function {}", firing.procedure.identity())).into());

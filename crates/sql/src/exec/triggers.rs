@@ -116,7 +116,7 @@ impl Ddl<'_> {
     /// # Errors
     /// 2BP01 if there are any and `cascade` is not set.
     pub(super) fn drop_triggers_of(&mut self, procedure: &Procedure, cascade: bool) -> Result<(), Fail> {
-        if procedure.function.is_none_or(|function| function.returns != Returns::Trigger) {
+        if procedure.function.as_ref().is_none_or(|function| function.returns != Returns::Trigger) {
             return Ok(());
         }
         let subject = format!("function {}", procedure.signature());

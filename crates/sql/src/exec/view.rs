@@ -60,6 +60,7 @@ impl Ddl<'_> {
             self.lock(name, Mode::Exclusive)?;
             if self.view().view(name).is_some() {
                 self.drop_views_of(name, "view", &names, cascade)?;
+                self.drop_functions_of(name, "view", cascade)?;
                 self.context.transaction.changes.views.insert(name.clone(), None);
             } else if self.view().table(name).is_some() {
                 let error = SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a view"));
@@ -106,6 +107,7 @@ impl Ddl<'_> {
     pub(super) fn drop_dependents(&mut self, views: &[Arc<StoredView>]) -> Result<(), Fail> {
         for view in views {
             self.lock(&view.name, Mode::Exclusive)?;
+            self.drop_functions_of(&view.name, "view", true)?;
             self.context.transaction.changes.views.insert(view.name.clone(), None);
         }
         match views {

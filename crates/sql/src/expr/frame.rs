@@ -6,6 +6,7 @@
 //! subqueries.
 
 use super::{Env, Expr, Input, Invocation, Kept, Subquery};
+use crate::opaque::Opaque;
 use crate::{SqlError, state};
 use hotrow_storage::Value;
 use std::fmt;
@@ -39,6 +40,9 @@ pub trait Subqueries: fmt::Debug {
 
     /// Runs a user's function over the values of its arguments, and returns its result.
     fn invoke(&self, invocation: &Invocation, arguments: Vec<Value<'static>>) -> Result<Value<'static>, SqlError>;
+
+    /// Runs a user's function whose result is rows, and returns them.
+    fn invoke_rows(&self, callee: &Opaque, arguments: &[Value<'static>]) -> Result<Kept, SqlError>;
 }
 
 impl<'a> Frame<'a> {
@@ -80,6 +84,11 @@ pub(super) fn invoke<'a>(invocation: &Invocation, env: &Env<'_>, row: &Input<'_>
         return Ok(Value::Null);
     }
     way(env)?.invoke(invocation, arguments)
+}
+
+/// Calls a user's function whose result is rows, and returns them.
+pub(crate) fn invoke_rows(callee: &Opaque, arguments: &[Value<'static>], env: &Env<'_>) -> Result<Kept, SqlError> {
+    way(env)?.invoke_rows(callee, arguments)
 }
 
 /// Returns the internal error of a plan whose expression refers to a frame that does not exist.

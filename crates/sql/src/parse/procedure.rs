@@ -43,8 +43,10 @@ impl CreateProcedure {
 /// The properties of a function, as CREATE FUNCTION writes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionSyntax {
-    /// RETURNS. Without it, the OUT arguments are what the function returns.
+    /// RETURNS. Without it, or after RETURNS TABLE, the arguments that come out are what the function returns.
     pub returns: Option<ReturnsSyntax>,
+    /// SETOF or TABLE: the function returns any number of rows.
+    pub is_set: bool,
     /// How far the result may change from call to call.
     pub volatility: Volatility,
     /// STRICT: the result is NULL if an argument is, and the body does not run.
@@ -58,7 +60,9 @@ pub enum ReturnsSyntax {
     Nothing,
     /// `trigger`
     Trigger,
-    /// A value of a type.
+    /// `record`: a row of the arguments that come out.
+    Record,
+    /// A value of a type, or a row of a table or view.
     Value(ast::DataType),
 }
 
@@ -91,6 +95,20 @@ pub enum ArgumentMode {
     Out,
     /// The argument goes in and comes out.
     InOut,
+    /// The argument is a column after RETURNS TABLE.
+    Table,
+}
+
+impl ArgumentMode {
+    /// Whether a value goes in.
+    pub fn goes_in(self) -> bool {
+        matches!(self, ArgumentMode::In | ArgumentMode::InOut)
+    }
+
+    /// Whether a value comes out.
+    pub fn comes_out(self) -> bool {
+        self != ArgumentMode::In
+    }
 }
 
 /// An argument of a procedure, as its definition writes it.
@@ -219,18 +237,24 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlErro
         cursor.expect("replace")?;
     }
     let mut function = if cursor.take("function") {
-        Some(FunctionSyntax { returns: None, volatility: Volatility::Volatile, strict: false })
+        Some(FunctionSyntax { returns: None, is_set: false, volatility: Volatility::Volatile, strict: false })
     } else {
         cursor.expect("procedure")?;
         None
     };
     let name = procedure_name(cursor.qualified_name()?)?;
     cursor.expect_symbol(b'(')?;
-    let arguments = arguments(cursor)?;
+    let mut arguments = arguments(cursor)?;
     if let Some(function) = &mut function
         && cursor.take("returns")
     {
-        function.returns = Some(returns(cursor)?);
+        if cursor.follows(0, "table") && cursor.follows_symbol(1, b"(") {
+            arguments.extend(columns(cursor, &arguments)?);
+            function.is_set = true;
+        } else {
+            function.is_set = cursor.take("setof");
+            function.returns = Some(returns(cursor)?);
+        }
     }
     let (mut language, mut body) = (None, None);
     while !cursor.is_at_end() {
@@ -264,6 +288,29 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlErro
     Ok(CreateProcedure { name, function, language, replace, arguments, body: Arc::new(body), text })
 }
 
+/// Reads the columns of RETURNS TABLE from TABLE on, as further arguments.
+fn columns(cursor: &mut Cursor<'_>, before: &[ArgumentSyntax]) -> Result<Vec<ArgumentSyntax>, SqlError> {
+    let position = cursor.position();
+    cursor.expect("table")?;
+    cursor.expect_symbol(b'(')?;
+    if before.iter().any(|argument| argument.mode.comes_out()) {
+        let message = "OUT and INOUT arguments aren't allowed in TABLE functions";
+        return Err(SqlError::new(state::SYNTAX_ERROR, message).at(position));
+    }
+    let mut columns = arguments(cursor)?;
+    for column in &mut columns {
+        if column.name.is_none() || column.mode != ArgumentMode::In || column.default.is_some() {
+            let message = "a column of RETURNS TABLE has a name and a type";
+            return Err(SqlError::new(state::SYNTAX_ERROR, message).at(position));
+        }
+        column.mode = ArgumentMode::Table;
+    }
+    match columns.is_empty() {
+        true => Err(SqlError::new(state::SYNTAX_ERROR, "RETURNS TABLE has no columns").at(position)),
+        false => Ok(columns),
+    }
+}
+
 /// Reads the type after RETURNS.
 fn returns(cursor: &mut Cursor<'_>) -> Result<ReturnsSyntax, SqlError> {
     const AFTER: [&str; 21] = [
@@ -289,9 +336,6 @@ fn returns(cursor: &mut Cursor<'_>) -> Result<ReturnsSyntax, SqlError> {
         "support",
         "transform",
     ];
-    if cursor.follows(0, "setof") || (cursor.follows(0, "table") && cursor.follows_symbol(1, b"(")) {
-        return Err(unsupported("a function that returns rows").at(cursor.position()));
-    }
     if cursor.take("void") {
         return Ok(ReturnsSyntax::Nothing);
     }
@@ -301,7 +345,7 @@ fn returns(cursor: &mut Cursor<'_>) -> Result<ReturnsSyntax, SqlError> {
     let position = cursor.position();
     let text = cursor.text_until(|token, sql| AFTER.iter().any(|word| token.is(sql, word)))?;
     if text.eq_ignore_ascii_case("record") {
-        return Err(unsupported("a function that returns a row").at(position));
+        return Ok(ReturnsSyntax::Record);
     }
     super::parse_type(&text).map(ReturnsSyntax::Value).map_err(|error| error.at(position))
 }
@@ -495,7 +539,7 @@ fn named(cursor: &mut Cursor<'_>) -> Result<(String, Option<Vec<ast::DataType>>)
         return Ok((name, None));
     }
     let arguments = arguments(cursor)?.into_iter();
-    let inputs = arguments.filter(|argument| argument.mode != ArgumentMode::Out);
+    let inputs = arguments.filter(|argument| argument.mode.goes_in());
     Ok((name, Some(inputs.map(|argument| argument.ty).collect())))
 }
 

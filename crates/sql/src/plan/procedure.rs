@@ -11,7 +11,6 @@ use crate::catalog::Used;
 use crate::catalog::procedure::{Argument, Procedure};
 use crate::expr::Expr;
 use crate::parse::body::{self, Block, Described, Form};
-use crate::parse::procedure::ArgumentMode;
 use hotrow_storage::Type;
 use hotrow_sync::{Arc, Weak};
 use std::ops::Deref;
@@ -166,9 +165,9 @@ impl Callee {
         self.link.own()
     }
 
-    /// Returns the OUT and INOUT arguments, each with its position among all arguments.
+    /// Returns the arguments that come out, each with its position among all arguments.
     pub fn outputs(&self) -> impl Iterator<Item = (usize, &Argument)> {
-        self.procedure.arguments.iter().enumerate().filter(|(_, argument)| argument.mode != ArgumentMode::In)
+        self.procedure.outputs()
     }
 }
 

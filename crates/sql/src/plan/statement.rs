@@ -68,10 +68,17 @@ pub struct Declare {
     pub query: Arc<Statement>,
 }
 
-/// Returns the error for a plan that is not allowed in a read-only transaction because it writes rows, or locks rows
-/// for an update. Returns `None` if the plan may run. The statements of a procedure are checked only when they run.
+/// Returns the error for a plan that is not allowed in a read-only transaction. Returns `None` if the plan may run. The
+/// statements of a procedure are checked only when they run.
 pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
-    let what = match plan {
+    let message = format!("cannot execute {} in a read-only transaction", writing(plan)?);
+    Some(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
+}
+
+/// Returns the command of a plan that writes rows or definitions, or locks rows for an update; `None` for any other
+/// plan. What procedures and functions do that the plan calls does not count.
+pub fn writing(plan: &Plan) -> Option<&'static str> {
+    Some(match plan {
         Plan::Insert(_) => "INSERT",
         Plan::Update(_) => "UPDATE",
         Plan::Delete(_) => "DELETE",
@@ -86,12 +93,10 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
         },
         Plan::CreateAs(create) => create.name,
         Plan::Utility(utility) => utility.writes()?,
-        Plan::Declare(declare) => return read_only_violation(&declare.query.plan),
-        Plan::Analyze(analysis) => return read_only_violation(&analysis.statement.plan),
+        Plan::Declare(declare) => return writing(&declare.query.plan),
+        Plan::Analyze(analysis) => return writing(&analysis.statement.plan),
         _ => return None,
-    };
-    let message = format!("cannot execute {what} in a read-only transaction");
-    Some(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
+    })
 }
 
 /// Whether a plan changes rows or definitions, apart from what the procedures and functions do that it calls.

@@ -1,13 +1,15 @@
 //! Set-returning functions: functions whose results are rows.
 
+use super::procedure::Callee;
 use crate::expr::Expr;
+use crate::opaque::Opaque;
 use hotrow_storage::Type;
 
 /// A call of a set-returning function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowsOf {
     /// The function that is called.
-    pub function: TableFunction,
+    pub function: RowSource,
     /// The arguments. If the function is a FROM item, they refer to columns of other items through a frame.
     pub arguments: Vec<Expr>,
     /// WITH ORDINALITY: whether the last column is the number of each row, counted from one.
@@ -17,15 +19,62 @@ pub struct RowsOf {
 impl RowsOf {
     /// Returns the number of columns of the function's rows.
     pub fn width(&self) -> usize {
-        let own = match self.function {
-            TableFunction::Unnest => self.arguments.len(),
-            TableFunction::Series | TableFunction::Subscripts | TableFunction::Ancestors => 1,
-            TableFunction::Matches => 1,
-            TableFunction::ExpandArray | TableFunction::Options => 2,
-            TableFunction::Json(function) => function.columns().len(),
-            TableFunction::Keywords => 5,
+        let own = match &self.function {
+            RowSource::BuiltIn(TableFunction::Unnest) => self.arguments.len(),
+            RowSource::BuiltIn(TableFunction::Series | TableFunction::Subscripts | TableFunction::Ancestors) => 1,
+            RowSource::BuiltIn(TableFunction::Matches) => 1,
+            RowSource::BuiltIn(TableFunction::ExpandArray | TableFunction::Options) => 2,
+            RowSource::BuiltIn(TableFunction::Json(function)) => function.columns().len(),
+            RowSource::BuiltIn(TableFunction::Keywords) => 5,
+            RowSource::User(function) => function.width,
         };
         own + usize::from(self.numbered)
+    }
+
+    /// Whether the call needs the transaction: it runs a user's function, or an argument needs it.
+    pub fn has_subquery(&self) -> bool {
+        matches!(self.function, RowSource::User(_)) || self.arguments.iter().any(Expr::has_subquery)
+    }
+}
+
+/// The functions whose results are rows: those that SQL has, and those of users.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RowSource {
+    /// A function of SQL.
+    BuiltIn(TableFunction),
+    /// A user's function.
+    User(UserRows),
+}
+
+impl RowSource {
+    /// Returns the function's name in SQL, without a schema.
+    pub fn name(&self) -> &str {
+        match self {
+            RowSource::BuiltIn(function) => function.name(),
+            RowSource::User(function) => function.callee().map_or("", |callee| &callee.procedure.name),
+        }
+    }
+}
+
+/// A user's function whose result is rows.
+#[derive(Clone, Debug)]
+pub struct UserRows {
+    /// The function with its body, a [`Callee`]. Expressions hand it on to the executor.
+    pub callee: Opaque,
+    /// The number of columns.
+    pub width: usize,
+}
+
+impl UserRows {
+    /// Returns the function with its body.
+    pub fn callee(&self) -> Option<&Callee> {
+        self.callee.get()
+    }
+}
+
+impl PartialEq for UserRows {
+    fn eq(&self, other: &Self) -> bool {
+        self.callee.is_same(&other.callee)
     }
 }
 

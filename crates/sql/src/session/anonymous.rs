@@ -6,6 +6,7 @@ use super::output::{Output, Tag};
 use super::transaction::is_transaction_control;
 use crate::bind::body::{Outputs, body_statement, call_targets, contents, value_statement};
 use crate::bind::variables::{BlockStart, Contents, Variables};
+use crate::catalog::Used;
 use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
 use crate::database::plan;
 use crate::error::unsupported;
@@ -13,7 +14,7 @@ use crate::exec::Fail;
 use crate::exec::body::{
     Frame, Machine, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, store, too_many_rows,
 };
-use crate::expr::Input;
+use crate::expr::{Input, lost};
 use crate::memory::MemoryLimit;
 use crate::parse;
 use crate::parse::body::{
@@ -284,7 +285,8 @@ impl Machine for Anonymous<'_, '_, '_> {
             self.values[slots.first] = value;
             return Ok(slots);
         }
-        let contents = contents(self.session.view(), variable)?;
+        // Each statement is planned for the catalog of its moment.
+        let contents = contents(self.session.view(), variable, &mut Used::default())?;
         let first = match value {
             Some(value) => self.evaluate(value, Wanted::Variable(&variable.name, contents.value_type()?))?.0,
             None => Value::Null,
@@ -360,6 +362,14 @@ impl Machine for Anonymous<'_, '_, '_> {
         }
         self.assign_row(&statement.into, &columns, first)?;
         Ok(rows)
+    }
+
+    fn add(&mut self, _: &[Value<'static>]) -> Result<(), Fail> {
+        Err(lost("a result of DO").into())
+    }
+
+    fn add_rows(&mut self, _: &StatementSyntax) -> Result<u64, Fail> {
+        Err(lost("a result of DO").into())
     }
 
     fn rows(&mut self, query: &StatementSyntax) -> Result<Rows, Fail> {

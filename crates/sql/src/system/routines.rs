@@ -66,9 +66,9 @@ pub(super) fn languages(_: &SessionContext, rows: &mut Rows<'_>) {
 /// Builds the rows of `pg_proc`.
 pub(super) fn procedures(context: &SessionContext, rows: &mut Rows<'_>) {
     for procedure in all(context) {
-        let function = procedure.function;
+        let function = procedure.function.as_ref();
         let texts = |list: Vec<Value<'static>>| Value::Array(Array::new(Element::Text, list));
-        let has_outputs = procedure.arguments.iter().any(|argument| argument.mode != ArgumentMode::In);
+        let has_outputs = procedure.outputs().next().is_some();
         let has_names = procedure.arguments.iter().any(|argument| argument.name.is_some());
         let defaults = procedure.arguments.iter().filter(|argument| argument.default.is_some()).count();
         let volatility = match function.map(|function| function.volatility) {
@@ -76,12 +76,14 @@ pub(super) fn procedures(context: &SessionContext, rows: &mut Rows<'_>) {
             Some(Volatility::Stable) => "s",
             Some(Volatility::Volatile) | None => "v",
         };
-        let result = match function.map(|function| function.returns) {
-            Some(Returns::Value(ty)) => type_oid(ty),
+        let result = match function.map(|function| &function.returns) {
+            Some(Returns::Value(ty)) => type_oid(*ty),
             Some(Returns::Trigger) => TRIGGER,
+            Some(Returns::Outputs | Returns::RowOf(_)) => RECORD,
             None if has_outputs => RECORD,
             Some(Returns::Nothing) | None => VOID,
         };
+        let is_set = function.is_some_and(|function| function.is_set);
         let inputs = procedure.inputs().map(|argument| oid(type_oid(argument.ty)));
         let mut row = vec![
             ("oid", oid(number_of(context, &procedure.name))),
@@ -90,6 +92,8 @@ pub(super) fn procedures(context: &SessionContext, rows: &mut Rows<'_>) {
             ("proowner", oid(OWNER)),
             ("prolang", oid(if procedure.language == Language::Sql { SQL } else { PLPGSQL })),
             ("procost", Value::Float4(100.0)),
+            ("prorows", Value::Float4(if is_set { 1000.0 } else { 0.0 })),
+            ("proretset", Value::Bool(is_set)),
             ("prosupport", text("-")),
             ("prokind", text(if function.is_some() { "f" } else { "p" })),
             ("proisstrict", Value::Bool(function.is_some_and(|function| function.strict))),
@@ -120,6 +124,7 @@ fn letter(mode: ArgumentMode) -> &'static str {
         ArgumentMode::In => "i",
         ArgumentMode::Out => "o",
         ArgumentMode::InOut => "b",
+        ArgumentMode::Table => "t",
     }
 }
 
@@ -179,9 +184,9 @@ pub(crate) fn routine_definition(context: &SessionContext, number: u32) -> Optio
         quoted(&procedure.name),
         arguments(&procedure, true),
     )];
-    lines.extend(result(&procedure).map(|result| format!(" RETURNS {result}")));
+    lines.extend(result(context, &procedure).map(|result| format!(" RETURNS {result}")));
     lines.push(format!(" LANGUAGE {}", if procedure.language == Language::Sql { "sql" } else { "plpgsql" }));
-    if let Some(function) = procedure.function {
+    if let Some(function) = &procedure.function {
         let volatility = match function.volatility {
             Volatility::Immutable => " IMMUTABLE",
             Volatility::Stable => " STABLE",
@@ -223,6 +228,7 @@ fn arguments(procedure: &Procedure, complete: bool) -> String {
             ArgumentMode::In => procedure.function.is_none().then_some("IN"),
             ArgumentMode::Out => Some("OUT"),
             ArgumentMode::InOut => Some("INOUT"),
+            ArgumentMode::Table => None,
         };
         let name = argument.name.as_deref().map(quoted);
         let ty = type_name(Some(argument.ty));
@@ -233,20 +239,31 @@ fn arguments(procedure: &Procedure, complete: bool) -> String {
         let parts = [mode.map(str::to_owned), name, Some(ty), default];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     };
-    procedure.arguments.iter().map(show).collect::<Vec<_>>().join(", ")
+    let listed = procedure.arguments.iter().filter(|argument| argument.mode != ArgumentMode::Table);
+    listed.map(show).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns what a function returns, or `None` if it is a procedure or does not exist.
 pub(crate) fn routine_result(context: &SessionContext, number: u32) -> Option<String> {
-    result(&*find(context, number)?)
+    result(context, &*find(context, number)?)
 }
 
-fn result(procedure: &Procedure) -> Option<String> {
-    Some(match procedure.function?.returns {
-        Returns::Value(ty) => type_name(Some(ty)),
+fn result(context: &SessionContext, procedure: &Procedure) -> Option<String> {
+    let function = procedure.function.as_ref()?;
+    if procedure.arguments.iter().any(|argument| argument.mode == ArgumentMode::Table) {
+        let column = |(_, column): (usize, &Argument)| {
+            format!("{} {}", quoted(column.name.as_deref().unwrap_or_default()), type_name(Some(column.ty)))
+        };
+        return Some(format!("TABLE({})", procedure.outputs().map(column).collect::<Vec<_>>().join(", ")));
+    }
+    let row = match &function.returns {
+        Returns::Value(ty) => type_name(Some(*ty)),
         Returns::Nothing => "void".to_owned(),
         Returns::Trigger => "trigger".to_owned(),
-    })
+        Returns::Outputs => "record".to_owned(),
+        Returns::RowOf(name) => context.view().written(name),
+    };
+    Some(if function.is_set { format!("SETOF {row}") } else { row })
 }
 
 /// Returns the CREATE TRIGGER statement of a trigger. If `pretty` is set, the table is named without its schema where
@@ -263,9 +280,12 @@ pub(super) fn routines(context: &SessionContext, rows: &mut Rows<'_>) {
     for procedure in all(context) {
         let number = number_of(context, &procedure.name);
         let specific = format!("{}_{number}", procedure.name);
-        let ty = match procedure.function.map(|function| function.returns) {
+        let ty = match procedure.function.as_ref().map(|function| &function.returns) {
             Some(Returns::Value(Type::Array(_))) => text("ARRAY"),
-            Some(_) => result(&procedure).map_or(Value::Null, text),
+            Some(Returns::Value(ty)) => text(type_name(Some(*ty))),
+            Some(Returns::Outputs) => text("record"),
+            Some(Returns::RowOf(_)) => text("USER-DEFINED"),
+            Some(Returns::Nothing | Returns::Trigger) => result(context, &procedure).map_or(Value::Null, text),
             None => Value::Null,
         };
         rows.push(vec![

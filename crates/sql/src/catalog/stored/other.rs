@@ -125,8 +125,12 @@ impl SequenceForm {
     }
 }
 
-const MODES: [(ArgumentMode, &str); 3] =
-    [(ArgumentMode::In, "in"), (ArgumentMode::Out, "out"), (ArgumentMode::InOut, "inout")];
+const MODES: [(ArgumentMode, &str); 4] = [
+    (ArgumentMode::In, "in"),
+    (ArgumentMode::Out, "out"),
+    (ArgumentMode::InOut, "inout"),
+    (ArgumentMode::Table, "table"),
+];
 
 /// The definition of a procedure or function, apart from its name.
 #[derive(Serialize, Deserialize)]
@@ -136,6 +140,9 @@ pub(super) struct ProcedureForm {
     /// The type of the value that a function returns.
     #[serde(default)]
     returns: Option<TypeForm>,
+    /// The full name of the table or view whose rows a function returns.
+    #[serde(default)]
+    row_of: Option<String>,
     /// The CREATE statement, which has all other properties.
     text: String,
     styles: StylesForm,
@@ -161,12 +168,15 @@ impl ProcedureForm {
                 default: argument.default.as_ref().map(DefaultForm::of).transpose()?,
             })
         };
+        let (returns, row_of) = match procedure.function.as_ref().map(|function| &function.returns) {
+            Some(Returns::Value(ty)) => (Some(TypeForm::of(*ty)), None),
+            Some(Returns::RowOf(name)) => (None, Some(name.to_string())),
+            Some(Returns::Nothing | Returns::Trigger | Returns::Outputs) | None => (None, None),
+        };
         Ok(Self {
             arguments: procedure.arguments.iter().map(argument).collect::<Result<_, _>>()?,
-            returns: procedure.function.and_then(|function| match function.returns {
-                Returns::Value(ty) => Some(TypeForm::of(ty)),
-                Returns::Nothing | Returns::Trigger => None,
-            }),
+            returns,
+            row_of,
             text: procedure.text.clone(),
             styles: StylesForm::of(procedure.styles),
         })
@@ -189,11 +199,14 @@ impl ProcedureForm {
             Parsed::Utility(Utility::CreateProcedure(create)) => {
                 let value = self.returns.as_ref().map(|ty| ty.ty(made)).transpose()?;
                 let function = create.function.as_ref().map(|function| FunctionTraits {
-                    returns: match (&function.returns, value) {
-                        (_, Some(ty)) => Returns::Value(ty),
-                        (Some(ReturnsSyntax::Trigger), None) => Returns::Trigger,
-                        (_, None) => Returns::Nothing,
+                    returns: match (&function.returns, value, &self.row_of) {
+                        (_, Some(ty), _) => Returns::Value(ty),
+                        (_, None, Some(name)) => Returns::RowOf(name.as_str().into()),
+                        (Some(ReturnsSyntax::Trigger), ..) => Returns::Trigger,
+                        (Some(ReturnsSyntax::Nothing), ..) => Returns::Nothing,
+                        _ => Returns::Outputs,
                     },
+                    is_set: function.is_set,
                     volatility: function.volatility,
                     strict: function.strict,
                 });

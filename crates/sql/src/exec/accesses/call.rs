@@ -131,7 +131,9 @@ impl Foresight<'_> {
             | StepKind::Leave(_)
             | StepKind::Raise(_)
             | StepKind::Assert(..)
-            | StepKind::Diagnose(_) => Break(End::Unforeseen),
+            | StepKind::Diagnose(_)
+            | StepKind::Next(_)
+            | StepKind::Query(_) => Break(End::Unforeseen),
         }
     }
 

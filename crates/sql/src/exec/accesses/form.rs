@@ -50,7 +50,7 @@ fn named_below(node: &Node) -> Option<usize> {
 
 fn named_in(steps: &[Step]) -> Option<usize> {
     let of_step = |step: &Step| match &step.kind {
-        StepKind::Run(statement) => named_rows(&statement.plan),
+        StepKind::Run(statement) | StepKind::Query(statement) => named_rows(&statement.plan),
         StepKind::Block(block) => named_in(&block.steps),
         StepKind::If(arms, otherwise) => {
             arms.iter().map(|(_, steps)| steps).chain([otherwise]).map(|steps| named_in(steps)).sum()
@@ -63,6 +63,7 @@ fn named_in(steps: &[Step]) -> Option<usize> {
         | StepKind::Assert(..)
         | StepKind::Diagnose(_)
         | StepKind::Null
+        | StepKind::Next(_)
         | StepKind::Return(_) => Some(0),
     };
     steps.iter().map(of_step).sum()

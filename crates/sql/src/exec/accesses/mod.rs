@@ -13,6 +13,7 @@ use crate::SqlError;
 use crate::catalog::Table;
 use crate::catalog::foreign_key::ForeignKey;
 use crate::expr::{Env, Expr, Input};
+use crate::plan::table_function::RowsOf;
 use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Range, Source, Update};
 use hotrow_storage::{IndexRef, Key, KeySpec, Row, RowRef};
 use hotrow_txn::{Accesses, Intent, RangeAccess, Scan};
@@ -39,10 +40,12 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
     fn is_known(node: &Node, limited: bool) -> bool {
         match node {
             Node::One | Node::Values(_) | Node::System(_) => true,
-            Node::Function(rows) => !rows.arguments.iter().any(Expr::has_subquery),
+            Node::Function(rows) => !rows.has_subquery(),
             Node::Table(access) => !limited || matches!(access.path, Path::Key(_)),
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => is_known(input, limited),
-            Node::ProjectSet(input, _) => is_known(input, limited),
+            Node::ProjectSet(input, functions) => {
+                !functions.iter().any(RowsOf::has_subquery) && is_known(input, limited)
+            }
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => is_known(input, false),
             Node::GroupingSets(groups) => is_known(&groups.input, false),
             Node::Window(window) => is_known(&window.input, false),
@@ -113,13 +116,15 @@ impl Foresight<'_> {
     fn node(&mut self, node: &Node, limited: bool) -> Result<bool, SqlError> {
         match node {
             Node::One | Node::Values(_) | Node::System(_) => Ok(true),
-            Node::Function(rows) => Ok(!rows.arguments.iter().any(Expr::has_subquery)),
+            Node::Function(rows) => Ok(!rows.has_subquery()),
             Node::Table(access) => {
                 let intent = if access.lock.is_update() { Intent::Write } else { Intent::Read };
                 self.path(access, intent, limited)
             }
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => self.node(input, limited),
-            Node::ProjectSet(input, _) => self.node(input, limited),
+            Node::ProjectSet(input, functions) => {
+                Ok(!functions.iter().any(RowsOf::has_subquery) & self.node(input, limited)?)
+            }
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => self.node(input, false),
             Node::GroupingSets(groups) => self.node(&groups.input, false),
             Node::Window(window) => self.node(&window.input, false),

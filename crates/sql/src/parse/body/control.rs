@@ -25,7 +25,7 @@ impl Reader<'_> {
             "if" => self.branches()?,
             "case" => self.cases()?,
             "exit" | "continue" => StepKind::Leave(self.leave(word == "continue")?),
-            "return" => StepKind::Return(self.returned()?),
+            "return" => self.returned()?,
             "null" => StepKind::Null,
             "raise" => StepKind::Raise(self.raise()?),
             "assert" => {
@@ -37,20 +37,29 @@ impl Reader<'_> {
         }))
     }
 
-    /// Reads the value of RETURN, if there is one.
-    fn returned(&mut self) -> Result<Option<Expression>, SqlError> {
+    /// Reads RETURN, RETURN NEXT or RETURN QUERY, whose first word was taken.
+    fn returned(&mut self) -> Result<StepKind<Written>, SqlError> {
         let position = self.cursor.position();
-        if self.cursor.is_at_end() || self.cursor.follows_symbol(0, b";") {
-            return Ok(None);
+        let wrong = |message: String| Err(SqlError::new(state::DATATYPE_MISMATCH, message).at(position));
+        let (is_next, is_query) = (self.cursor.take("next"), self.cursor.take("query"));
+        if self.is_anonymous() && (is_next || is_query) {
+            let word = if is_next { "NEXT" } else { "QUERY" };
+            return wrong(format!("cannot use RETURN {word} in a non-SETOF function"));
         }
-        if self.cursor.follows(0, "next") || self.cursor.follows(0, "query") {
-            return Err(unsupported("a function that returns rows").at(position));
+        if is_query {
+            let ends = |token: &Token, _: &str| token.is_symbol(b';');
+            let query = if self.cursor.follows(0, "execute") { self.dynamic(ends)? } else { self.statement(ends)? };
+            if !query.into.is_empty() {
+                return Err(SqlError::new(state::SYNTAX_ERROR, "RETURN QUERY has no INTO").at(position));
+            }
+            return Ok(StepKind::Query(query));
         }
-        if self.is_anonymous() {
-            let message = "RETURN cannot have a parameter in function returning void";
-            return Err(SqlError::new(state::DATATYPE_MISMATCH, message).at(position));
+        let has_value = !self.cursor.is_at_end() && !self.cursor.follows_symbol(0, b";");
+        if self.is_anonymous() && has_value {
+            return wrong("RETURN cannot have a parameter in function returning void".to_owned());
         }
-        self.expression(ends_statement).map(Some)
+        let value = has_value.then(|| self.expression(ends_statement)).transpose()?.into_iter().collect();
+        Ok(if is_next { StepKind::Next(value) } else { StepKind::Return(value) })
     }
 
     /// Reads IF, whose first word was taken.

@@ -134,8 +134,14 @@ pub enum StepKind<F: Form> {
     Assert(F::Value, Option<F::Value>),
     /// Gives variables the facts about the last statement, or about the error that is handled.
     Diagnose(Vec<(F::Target, Fact)>),
-    /// Ends the body. The value is the result of the function.
-    Return(Option<F::Value>),
+    /// Ends the body. The values are the result of the function: none, or one for each column. As it is written, there
+    /// is at most one.
+    Return(Vec<F::Value>),
+    /// RETURN NEXT: adds a row to the result of the function. The values are those of RETURN.
+    Next(Vec<F::Value>),
+    /// RETURN QUERY: adds the rows of a query to the result of the function. The variables after INTO take the columns
+    /// of each row, with the types of the result.
+    Query(F::Statement),
     /// Does nothing.
     Null,
 }
@@ -155,6 +161,8 @@ impl<F: Form> StepKind<F> {
             StepKind::Assert(..) => "ASSERT",
             StepKind::Diagnose(_) => "GET DIAGNOSTICS",
             StepKind::Return(_) => "RETURN",
+            StepKind::Next(_) => "RETURN NEXT",
+            StepKind::Query(_) => "RETURN QUERY",
             StepKind::Null => "NULL",
         }
     }
