@@ -33,6 +33,11 @@ COMMENT ON TABLE app.people IS 'people';
 COMMENT ON COLUMN app.people.name IS 'their name';
 CREATE FUNCTION "Odd Half"(n int, OUT h int) LANGUAGE plpgsql IMMUTABLE STRICT AS $$ BEGIN h := n / 2; END $$;
 CREATE FUNCTION plus(a numeric(8,2), b numeric DEFAULT 1.5) RETURNS numeric RETURN a + b;
+CREATE FUNCTION those(least int) RETURNS TABLE (name text, "Age" int) LANGUAGE sql STABLE AS
+    'SELECT name, age FROM app.people WHERE age >= least';
+CREATE FUNCTION everybody() RETURNS SETOF app.people LANGUAGE plpgsql AS
+    $$ BEGIN RETURN QUERY SELECT * FROM app.people; END $$;
+CREATE FUNCTION two(a int, OUT b int, OUT c text) LANGUAGE sql AS 'SELECT a, a::text';
 CREATE FUNCTION told() RETURNS trigger LANGUAGE plpgsql AS $body$
 BEGIN
     -- Not before $$ or 'it'.

@@ -2,6 +2,7 @@ DROP TABLE IF EXISTS a;
 DROP TABLE IF EXISTS w, wl;
 DROP TABLE IF EXISTS k;
 DROP TABLE IF EXISTS d;
+DROP FUNCTION IF EXISTS below, lifted, pushed;
 DROP TABLE IF EXISTS h, g, f;
 DROP TABLE IF EXISTS e;
 DROP TYPE IF EXISTS mood;
@@ -74,6 +75,21 @@ BEGIN
     IF NOT FOUND THEN RAISE EXCEPTION 'none' USING ERRCODE = 'no_data_found'; END IF;
     RETURN n;
 EXCEPTION WHEN integrity_constraint_violation THEN RETURN -1;
+END $$;
+CREATE FUNCTION below(top int) RETURNS TABLE (k int, v int) LANGUAGE sql STABLE AS $$ SELECT id, u FROM f WHERE id <= top $$;
+CREATE FUNCTION lifted(by int) RETURNS SETOF f LANGUAGE plpgsql AS $$
+DECLARE r f%ROWTYPE;
+BEGIN
+    FOR r IN SELECT * FROM f WHERE u IS NOT NULL ORDER BY id LOOP
+        r.u := r.u + by;
+        IF r.u < 100 THEN RETURN NEXT r; END IF;
+    END LOOP;
+    RETURN QUERY SELECT * FROM f WHERE id = by;
+END $$;
+CREATE FUNCTION pushed(who int, OUT old int, OUT now int) LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT u INTO old FROM f WHERE id = who;
+    UPDATE f SET u = u + 1 WHERE id = who RETURNING u INTO now;
 END $$;
 CREATE TABLE w (id int PRIMARY KEY, n int CHECK (n < 100), f int REFERENCES f ON DELETE CASCADE ON UPDATE CASCADE, note text,
     twice int GENERATED ALWAYS AS (n * 2) STORED);

@@ -3,6 +3,8 @@
 use super::describe::{self, Constraint};
 use super::objects::{self, PG_CLASS};
 use super::relation::{Rows, oid, text};
+use super::routines;
+use crate::catalog::procedure::Returns;
 use crate::catalog::{DefaultValue, Table};
 use crate::context::SessionContext;
 use hotrow_storage::{IndexRef, Value};
@@ -10,6 +12,7 @@ use hotrow_storage::{IndexRef, Value};
 /// The numbers of the catalogs whose objects depend on others.
 const PG_CONSTRAINT: u32 = 2606;
 const PG_ATTRDEF: u32 = 2604;
+const PG_PROC: u32 = 1255;
 
 /// An object: the number of its catalog, its own number, and its column, which is zero for the object itself.
 type Address = (u32, u32, usize);
@@ -26,8 +29,8 @@ fn push(rows: &mut Rows<'_>, object: Address, on: Address, kind: &'static str) {
     ]);
 }
 
-/// Builds the rows of `pg_depend`: for views, sequences, defaults, indexes and constraints, the relations, columns and
-/// indexes on which they depend.
+/// Builds the rows of `pg_depend`: for views, sequences, functions, defaults, indexes and constraints, the relations,
+/// columns and indexes on which they depend.
 pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
     for table in context.view().tables() {
         of_table(context, &table, rows);
@@ -37,6 +40,13 @@ pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
         let number = |name: &str| context.shared().catalog.number(name);
         let object = (PG_CLASS, number(&view.name), 0);
         view.relations.iter().for_each(|relation| push(rows, object, (PG_CLASS, number(relation), 0), "n"));
+    }
+    // PostgreSQL's function depends on the type of the relation's rows.
+    for procedure in context.view().procedures() {
+        if let Some(Returns::RowOf(name)) = procedure.function.as_ref().map(|function| &function.returns) {
+            let object = (PG_PROC, routines::number_of(context, &procedure.name), 0);
+            push(rows, object, (PG_CLASS, context.shared().catalog.number(name), 0), "n");
+        }
     }
     for sequence in context.view().sequences() {
         let number = context.shared().catalog.number(&sequence.name);

@@ -33,7 +33,7 @@ const DELETE: i16 = 8;
 const UPDATE: i16 = 16;
 
 /// Returns the OID of a procedure or function.
-fn number_of(context: &SessionContext, name: &str) -> u32 {
+pub(super) fn number_of(context: &SessionContext, name: &str) -> u32 {
     context.shared().catalog.number(&format!("{name}\0procedure"))
 }
 

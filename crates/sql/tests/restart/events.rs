@@ -65,6 +65,10 @@ const SCRIPT: &[&str] = &[
         end $$",
     "create procedure note(in text) begin atomic insert into h (a, c) values (7, $1); end",
     "create function half(n int, out h int) language plpgsql immutable strict as $$ begin h := n / 2; end $$",
+    "create function portion(least int) returns table (id int, \"odd name\" text) language sql stable as
+        'select id, title from things where id >= least'",
+    "create function whole() returns setof things language plpgsql as
+        $$ begin return query select * from things; end $$",
     "create function total() returns numeric return (select sum(amount) from things)",
     "create function stamp() returns trigger language plpgsql as $$
         begin new.title := new.title || ' ' || tg_argv[0]; return new; end $$",
