@@ -52,13 +52,13 @@ impl Binder<'_> {
         let targets = self.targets(&table, &insert.columns)?;
         let overriding = parse::overrides_identities(insert);
         let source = match &insert.source {
-            None => Source::Rows(vec![vec![None; targets.len()]]),
+            None => self.source_of(&table, &targets, vec![vec![None; targets.len()]]),
             Some(query) => match &*query.body {
                 SetExpr::Values(values) if query.order_by.is_none() && query.limit_clause.is_none() => {
                     let rows = self.rows(&table, &targets, values)?;
                     let is_given = |at: usize| rows.iter().any(|row| row.get(at).is_some_and(Option::is_some));
                     check_given(&table, &targets, is_given, overriding)?;
-                    source_of(&table, &targets, rows)
+                    self.source_of(&table, &targets, rows)
                 }
                 _ => {
                     let node = self.insert_query(&table, &targets, query)?;
@@ -76,6 +76,7 @@ impl Binder<'_> {
                 _ => targets.len(),
             },
             Source::Query(Node::Project(_, exprs)) => exprs.len(),
+            Source::Query(Node::Values(rows)) => rows.first().map_or(0, Vec::len),
             Source::Query(_) => targets.len(),
         };
         if width < targets.len() && !insert.columns.is_empty() {
@@ -202,6 +203,17 @@ impl Binder<'_> {
         Ok(rows)
     }
 
+    /// Makes the source of an INSERT from rows of values. If the values have subqueries, or WITH changes rows, the
+    /// source is a query.
+    fn source_of(&self, table: &Table, targets: &[usize], rows: Vec<Vec<Option<Expr>>>) -> Source {
+        if !rows.iter().flatten().flatten().any(Expr::has_subquery) && !self.follows_change() {
+            return Source::Rows(rows);
+        }
+        let value = |(value, &target): (Option<Expr>, &usize)| value.unwrap_or_else(|| table.default_of(target));
+        let row = |row: Vec<Option<Expr>>| row.into_iter().zip(targets).map(value).collect();
+        Source::Query(computed(rows.into_iter().map(row).collect()))
+    }
+
     /// Binds a value for a column. Returns `None` if it is DEFAULT.
     fn value_or_default(&mut self, expr: &A, table: &Table, target: usize) -> Result<Option<Expr>, SqlError> {
         if is_default(expr) {
@@ -260,7 +272,8 @@ impl Binder<'_> {
         let moves = rules.changed(&assignments).any(|column| table.schema.key.contains(&column));
         let consequences = self.consequences_of_values(&table, false, &assignments)?;
         let values = assignments.iter().map(|(_, value)| value);
-        if from.group.sources.len() == 1 && !values.chain(&filter).any(Expr::has_subquery) {
+        let is_plain = !values.chain(&filter).any(Expr::has_subquery) && !self.follows_change();
+        if from.group.sources.len() == 1 && is_plain {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
             let source = None;
             let update = Update { access, assignments, rules, moves, source, rechecks, returning, consequences };
@@ -289,6 +302,7 @@ impl Binder<'_> {
         let own = 0..table.schema.columns.len();
         self.select.columns = own.end;
         let mut from = From { scope: Scope::table(&table, alias.as_deref()), ..From::default() };
+        self.scans(&table);
         from.group.sources.push(FromItem { item: Item::Table(table.clone(), LockFor::Update), columns: own });
         let others = self.from(others)?;
         from.scope.append(others.scope)?;
@@ -386,7 +400,8 @@ impl Binder<'_> {
         let rechecks = self.depends.used.calls.writes;
         let (mut returning, columns) = self.returning(delete.returning.as_deref(), &from.scope)?;
         let consequences = self.consequences(&table, false, !table.rules.referrers.is_empty())?;
-        if from.group.sources.len() == 1 && !filter.iter().any(Expr::has_subquery) {
+        let is_plain = !filter.iter().any(Expr::has_subquery) && !self.follows_change();
+        if from.group.sources.len() == 1 && is_plain {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
             let delete = Delete { access, source: None, rechecks, returning, consequences };
             return Ok((Plan::Delete(Box::new(delete)), columns));
@@ -421,16 +436,6 @@ impl Binder<'_> {
         let typed = self.plain(expr, &Scope::default(), "EXECUTE parameters")?;
         self.coerce(typed, ty, Strictness::Assignment)
     }
-}
-
-/// Makes the source of an INSERT from rows of values. If the values have subqueries, the source is a query.
-fn source_of(table: &Table, targets: &[usize], rows: Vec<Vec<Option<Expr>>>) -> Source {
-    if !rows.iter().flatten().flatten().any(Expr::has_subquery) {
-        return Source::Rows(rows);
-    }
-    let value = |(value, &target): (Option<Expr>, &usize)| value.unwrap_or_else(|| table.default_of(target));
-    let row = |row: Vec<Option<Expr>>| row.into_iter().zip(targets).map(value).collect();
-    Source::Query(computed(rows.into_iter().map(row).collect()))
 }
 
 /// Makes an access whose keys come from another query.

@@ -30,41 +30,7 @@ pub(crate) fn explained(plan: &Plan, timed: bool, top: Option<(u64, Option<u64>)
 /// and changed.
 fn told_with(plan: &Plan, mut out: Lines, changed: Option<u64>) -> ExplainOutput {
     let found = changed.map(|rows| Actual { times_ms: None, rows, loops: 1 });
-    match plan {
-        Plan::Query(node) => out.node(node),
-        Plan::CreateAs(create) => out.node(&create.query),
-        Plan::Insert(insert) => {
-            out.change("Insert", insert.table.plain_name());
-            out.nested(|out| match &insert.source {
-                Source::Rows(rows) => {
-                    out.actual = found.map(|found| Actual { rows: rows.len() as u64, ..found });
-                    out.line(if rows.len() == 1 { "Result" } else { "Values Scan" });
-                }
-                Source::Query(node) => out.node(node),
-            });
-        }
-        Plan::Update(update) => {
-            out.change("Update", update.access.table.plain_name());
-            out.nested(|out| match &update.source {
-                Some(source) => out.node(source),
-                None => {
-                    out.actual = found;
-                    out.access(&update.access);
-                }
-            });
-        }
-        Plan::Delete(delete) => {
-            out.change("Delete", delete.access.table.plain_name());
-            out.nested(|out| match &delete.source {
-                Some(source) => out.node(source),
-                None => {
-                    out.actual = found;
-                    out.access(&delete.access);
-                }
-            });
-        }
-        _ => out.line("Utility Statement"),
-    }
+    out.plan(plan, found);
     out.told
 }
 
@@ -79,6 +45,46 @@ struct Lines {
 }
 
 impl Lines {
+    /// Adds the operators of a plan. `found` has the rows that the access itself has found and changed, if the plan
+    /// changes rows and has been run.
+    fn plan(&mut self, plan: &Plan, found: Option<Actual>) {
+        match plan {
+            Plan::Query(node) => self.node(node),
+            Plan::CreateAs(create) => self.node(&create.query),
+            Plan::Insert(insert) => {
+                self.change("Insert", insert.table.plain_name());
+                self.nested(|out| match &insert.source {
+                    Source::Rows(rows) => {
+                        out.actual = found.map(|found| Actual { rows: rows.len() as u64, ..found });
+                        out.line(if rows.len() == 1 { "Result" } else { "Values Scan" });
+                    }
+                    Source::Query(node) => out.node(node),
+                });
+            }
+            Plan::Update(update) => {
+                self.change("Update", update.access.table.plain_name());
+                self.nested(|out| match &update.source {
+                    Some(source) => out.node(source),
+                    None => {
+                        out.actual = found;
+                        out.access(&update.access);
+                    }
+                });
+            }
+            Plan::Delete(delete) => {
+                self.change("Delete", delete.access.table.plain_name());
+                self.nested(|out| match &delete.source {
+                    Some(source) => out.node(source),
+                    None => {
+                        out.actual = found;
+                        out.access(&delete.access);
+                    }
+                });
+            }
+            _ => self.line("Utility Statement"),
+        }
+    }
+
     /// Adds an operator with no properties but its type.
     fn line(&mut self, text: &str) {
         self.operator(text.to_owned(), vec![("Node Type", text.to_owned())]);
@@ -222,6 +228,7 @@ impl Lines {
                 }
                 self.node(body);
             }
+            Node::Change(plan) => self.plan(plan, None),
             Node::Reference(id) => self.on("CTE Scan", "CTE Name", &id.to_string()),
             Node::Recursive(query) => {
                 self.over_all(&format!("Recursive Union {}", query.rows), [&query.start, &query.step]);

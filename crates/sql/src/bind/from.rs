@@ -175,6 +175,7 @@ impl Binder<'_> {
         if let Some(alias) = alias {
             rename(&mut relation, alias)?;
         }
+        self.scans(&table);
         self.item(table.schema.columns.len(), Item::Table(table, lock), relation)
     }
 

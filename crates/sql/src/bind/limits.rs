@@ -1,6 +1,7 @@
 //! The limits of a statement, and the numbers that they limit.
 
 use crate::{SqlError, depth, state};
+use hotrow_storage::TableId;
 
 /// The maximum depth of nested expressions. A chain of AND or OR counts as one level.
 const MAX_DEPTH: usize = 300;
@@ -20,6 +21,9 @@ pub(super) struct Counts {
     items: usize,
     frames: usize,
     nested_operations: usize,
+    /// The tables whose rows the queries of WITH update or delete, and the number of scans of them in other parts.
+    pub(super) changed: Vec<TableId>,
+    pub(super) early_scans: usize,
 }
 
 impl Counts {

@@ -29,7 +29,7 @@
 //! | `set_returning`, `sets` | set-returning functions in a select list, and the operators that run them |
 //! | `table_function` | functions in FROM |
 //! | `set_operation` | UNION, INTERSECT, EXCEPT |
-//! | `with` | WITH |
+//! | `with`, `changes` | WITH; WITH whose queries change rows |
 //! | `grouping`, `grouping_sets` | queries with aggregates; GROUPING SETS, ROLLUP and CUBE |
 //! | `ordered_set` | calls with WITHIN GROUP |
 //! | `direction` | the direction of an item of ORDER BY |
@@ -42,7 +42,7 @@
 //! | `ddl`, `index` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE; those of indexes |
 //! | `procedure`, `function`, `trigger` | procedures and CALL; functions of users and their calls; triggers |
 //! | `body`, `variables` | the statements of bodies, and the variables that they name |
-//! | `enclosing`, `returns` | the bodies around a statement, and the checks of RETURN |
+//! | `enclosing`, `returns` | the bodies around a statement, and the results of bodies |
 //! | `catalog` | casts and operators with which tools query the system catalogs |
 //! | `view` | views |
 //! | `explain`, `explain_output` | descriptions of plans; as lines and as JSON |
@@ -54,6 +54,7 @@ pub(crate) mod body;
 mod bounds;
 mod calls;
 mod catalog;
+mod changes;
 mod column;
 mod condition;
 mod conflict;

@@ -37,8 +37,9 @@ impl Binder<'_> {
     pub(super) fn inner_query(&mut self, query: &ast::Query) -> Result<Bound, SqlError> {
         depth::check()?;
         let first = self.around.named.len();
+        let is_top = std::mem::take(&mut self.around.is_top);
         if let Some(with) = &query.with {
-            self.with(with)?;
+            self.with(with, is_top)?;
         }
         let own = lock_of(&query.locks)?;
         let inherited = match (&own, &self.locking) {
@@ -50,7 +51,7 @@ impl Binder<'_> {
         self.locking = outer;
         let mut bound = bound?;
         bound.node = self.limit(bound.node, query)?;
-        bound.node = self.end_with(first, bound.node);
+        bound.node = self.end_with(first, bound.node)?;
         Ok(bound)
     }
 

@@ -1,7 +1,7 @@
 //! Binds and plans statements of all kinds.
 
 use super::binder::Binder;
-use super::{create_as, with};
+use super::{changes, create_as};
 use crate::depth::Syntax;
 use crate::error::unsupported;
 use crate::plan::{Plan, Statement};
@@ -67,8 +67,12 @@ impl Binder<'_> {
             S::Query(query) if let Some((create, query)) = create_as::of_select_into(query)? => {
                 (Plan::CreateAs(Box::new(self.create_as("SELECT INTO", create, &query)?)), None)
             }
-            S::Query(query) if let Some(change) = with::change(query) => self.change_with(query, change)?,
+            S::Query(query) if let Some(change) = changes::change(query) => {
+                self.around.is_top = true;
+                self.change_with(query, change)?
+            }
             S::Query(query) => {
+                self.around.is_top = true;
                 let (node, columns) = self.query(query)?;
                 (Plan::Query(node), Some(columns))
             }

@@ -14,6 +14,8 @@ pub(super) struct Surroundings {
     pub(super) beside: Vec<Scope>,
     /// The queries of WITH that can be mentioned at this point.
     pub(super) named: Vec<WithQuery>,
+    /// Whether the query that is bound next is the statement itself, whose WITH may change rows.
+    pub(super) is_top: bool,
     /// The relations that names mean in the view whose query is bound: each name as it is written, with the full name.
     pub(super) fixed: Vec<(RelationName, String)>,
 }

@@ -3,7 +3,8 @@
 //! A query that is mentioned once takes the place of its mention, so that conditions there find its indexes. The rows
 //! of any other query are kept when the query with the WITH clause begins, and read as many times as it is mentioned.
 
-use super::binder::Binder;
+use super::binder::{Binder, span_of};
+use super::changes::change;
 use super::query::{Bound, From, Locking, PlanWithColumns, WithQuery, Within};
 use crate::error::unsupported;
 use crate::parse::names::{fold, name_parts};
@@ -12,18 +13,10 @@ use crate::types::{type_name, without_modifier};
 use crate::{OutputColumn, SqlError, state};
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
-/// Returns the INSERT, UPDATE or DELETE that a query stands for: the parser makes a query of such a statement if WITH
-/// precedes it.
-pub(super) fn change(query: &ast::Query) -> Option<&ast::Statement> {
-    match &*query.body {
-        SetExpr::Insert(change) | SetExpr::Update(change) | SetExpr::Delete(change) => Some(change),
-        _ => None,
-    }
-}
-
 impl Binder<'_> {
-    /// Binds the queries of a WITH clause. From then on, their names have a meaning.
-    pub(super) fn with(&mut self, with: &ast::With) -> Result<(), SqlError> {
+    /// Binds the queries of a WITH clause. From then on, their names have a meaning. `is_top` says that the clause
+    /// belongs to the statement itself, so that its queries may change rows.
+    pub(super) fn with(&mut self, with: &ast::With, is_top: bool) -> Result<(), SqlError> {
         let first = self.around.named.len();
         for cte in &with.cte_tables {
             let name = fold(&cte.alias.name);
@@ -32,29 +25,29 @@ impl Binder<'_> {
                 return Err(self.locate(SqlError::new(state::DUPLICATE_ALIAS, message), cte.alias.name.span));
             }
             let locking = std::mem::replace(&mut self.locking, Locking::None);
-            let bound = match with.recursive {
-                true => self.recursive_query(&name, cte),
-                false => self.inner_query(&cte.query),
+            let bound = match change(&cte.query) {
+                Some(_) if !is_top => {
+                    let message = "WITH clause containing a data-modifying statement must be at the top level";
+                    let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, message);
+                    Err(self.locate(error, cte.alias.name.span))
+                }
+                Some(change) => self.change_in_with(&cte.query, change),
+                None if with.recursive => self.recursive_query(&name, cte),
+                None => self.inner_query(&cte.query),
             };
             self.locking = locking;
             let mut bound = bound?;
-            self.settle(&mut bound)?;
+            if !matches!(bound.node, Node::Change(_)) {
+                self.settle(&mut bound)?;
+            }
             rename(&name, &mut bound.columns, &cte.alias)?;
             // A name is mentioned where it is defined, where a recursive query mentions itself, and at one place more.
             let own = if matches!(bound.node, Node::Recursive(_)) { 3 } else { 2 };
-            let inline = cte.materialized != Some(ast::CteAsMaterialized::Materialized)
+            let inline = !matches!(bound.node, Node::Change(_))
+                && cte.materialized != Some(ast::CteAsMaterialized::Materialized)
                 && mentions(self.source.text, &name).is_some_and(|count| count <= own);
             let rows = self.counts.new_frame();
-            let (columns, plan) = (bound.columns, Some(bound.node));
-            self.around.named.push(WithQuery {
-                name,
-                columns,
-                rows,
-                plan,
-                inline,
-                references: 0,
-                within: Within::Nothing,
-            });
+            self.around.named.push(WithQuery::complete(name, bound, rows, inline));
         }
         Ok(())
     }
@@ -66,8 +59,9 @@ impl Binder<'_> {
         change: &ast::Statement,
     ) -> Result<PlanWithColumns, SqlError> {
         let first = self.around.named.len();
+        let is_top = std::mem::take(&mut self.around.is_top);
         if let Some(with) = &query.with {
-            self.with(with)?;
+            self.with(with, is_top)?;
         }
         let (mut plan, columns) = match change {
             ast::Statement::Insert(insert) => self.insert(insert)?,
@@ -76,7 +70,7 @@ impl Binder<'_> {
             other => return Err(unsupported(&other.to_string())),
         };
         if let Some(source) = plan.query_mut() {
-            *source = self.end_with(first, std::mem::replace(source, Node::One));
+            *source = self.end_with(first, std::mem::replace(source, Node::One))?;
         }
         // A plan without a query mentions none of the queries of WITH.
         self.around.named.truncate(first);
@@ -85,10 +79,13 @@ impl Binder<'_> {
 
     /// Ends the scope of the WITH queries from position `first` on. Returns the plan of the query around them, which
     /// begins by keeping the rows of those that were mentioned and not put in place.
-    pub(super) fn end_with(&mut self, first: usize, node: Node) -> Node {
+    pub(super) fn end_with(&mut self, first: usize, node: Node) -> Result<Node, SqlError> {
+        if self.around.named[first..].iter().any(WithQuery::changes) {
+            return self.end_with_changes(first, node);
+        }
         let kept = self.around.named.drain(first..).filter(|query| query.references > 0);
         let kept: Vec<_> = kept.filter_map(|query| Some((query.rows, query.plan?))).collect();
-        if kept.is_empty() { node } else { Node::With(kept, Box::new(node)) }
+        Ok(if kept.is_empty() { node } else { Node::With(kept, Box::new(node)) })
     }
 
     /// Binds a name in FROM that means a query of WITH. Returns `None` if it means none.
@@ -119,6 +116,9 @@ impl Binder<'_> {
             Within::Step(outside) if around > outside => return wrong("within a subquery"),
             Within::Step(_) if query.references > 0 => return wrong("more than once"),
             Within::Step(_) => {}
+        }
+        if let Err(error) = query.check_returning() {
+            return Err(self.source.locate(error, span_of(name).start));
         }
         self.select.recurs |= query.within != Within::Nothing;
         query.references += 1;

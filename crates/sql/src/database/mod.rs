@@ -14,7 +14,7 @@ use crate::error::unsupported;
 use crate::parse::lex::{Token, character_position};
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
-use crate::plan::{Plan, Statement};
+use crate::plan::{Plan, Statement, changes_in_with};
 use crate::schema::duplicate_table;
 use crate::session::Session;
 use crate::shared::{Config, Shared};
@@ -239,6 +239,10 @@ pub(crate) fn plan(
             let query = with_room(|| binder.statement(sql.clone(), range.clone(), statement))?;
             if matches!(query.plan, Plan::CreateAs(_)) {
                 return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
+            }
+            if changes_in_with(&query.plan) {
+                let message = "DECLARE CURSOR must not contain data-modifying statements in WITH";
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
             }
             return Ok(Statement::declare(cursor, query, range));
         }

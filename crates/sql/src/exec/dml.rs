@@ -4,7 +4,7 @@ use super::foreign_key::{Events, Missing};
 use super::trigger::Assignments;
 use super::{Exec, Fail, Sink, recycle, scan};
 use crate::catalog::{Table, foreign_key};
-use crate::expr::{Env, Expr, Input, RowRules};
+use crate::expr::{Env, Expr, Input, RowRules, unseen};
 use crate::parse::trigger::{TriggerEvent, TriggerTime};
 use crate::plan::{Access, Delete, Graph, Insert, Node, OnConflict, Path, Source, Update};
 use crate::{SqlError, state};
@@ -454,6 +454,9 @@ impl<'i> Inserter<'i> {
                 // The conflicting row is gone, so the row is inserted again.
                 (None, _) => self.env.check_cancelled()?,
             }
+        }
+        if let Some(unseen) = unseen(&self.env) {
+            unseen.add(table.id, table.key_of(self.row.as_ref()));
         }
         if matches!(self.insert.on_conflict, OnConflict::Update(..)) {
             self.written.insert(table.key_of(self.row.as_ref()));

@@ -233,6 +233,7 @@ impl Exec<'_> {
             Node::Append(inputs) => self.append(inputs, sink),
             Node::Match(sets) => self.match_sets(sets, sink),
             Node::With(queries, body) => self.with(queries, body, sink),
+            Node::Change(plan) => self.rows(plan, false, sink).map(|_| ()),
             Node::Reference(id) => self.reference(*id, sink),
             Node::Recursive(query) => self.recursive(query, sink),
             Node::Measured(measured) => self.measured(measured, sink),

@@ -2,7 +2,7 @@
 
 use super::{Fail, Sink};
 use crate::catalog::Table;
-use crate::expr::{Env, Expr, Input};
+use crate::expr::{Env, Expr, Input, unseen};
 use crate::plan::{Access, List, Path, Range};
 use crate::{SqlError, state};
 use hotrow_storage::{IndexRef, Key, KeyBuilder, KeySpec, Type, Value};
@@ -11,8 +11,19 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
-/// Pushes the rows of an access into `sink`.
+/// Pushes the rows of an access into `sink`, without those that the statement has inserted itself.
 pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sink: Sink<'_>) -> Result<(), Fail> {
+    let table = &access.table;
+    match unseen(env).filter(|unseen| unseen.has_any(table.id)) {
+        None => run_path(access, txn, env, sink),
+        Some(unseen) => run_path(access, txn, env, &mut |input| match input {
+            Input::Row(row) if unseen.has(table.id, &table.key_of(*row)) => Ok(ControlFlow::Continue(())),
+            _ => sink(input),
+        }),
+    }
+}
+
+fn run_path(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sink: Sink<'_>) -> Result<(), Fail> {
     match &access.path {
         Path::Key(values) => {
             let Some(key) = key(&access.table.key, values, env)? else { return Ok(()) };

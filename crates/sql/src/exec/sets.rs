@@ -1,9 +1,10 @@
 //! UNION, INTERSECT, EXCEPT and WITH.
 
 use super::sort::group_key;
+use super::subquery::NOBODY;
 use super::{Exec, Fail, Sink, kept, width};
 use crate::depth;
-use crate::expr::{Content, Frame, Input, Kept, lost};
+use crate::expr::{Content, Frame, Input, Kept, Unseen, lost};
 use crate::plan::{Match, Node, Recursive};
 use hotrow_storage::Key;
 use std::collections::{HashMap, HashSet};
@@ -66,12 +67,22 @@ impl Exec<'_> {
         })
     }
 
+    /// Runs the queries of WITH, and then the query around them.
     pub(super) fn with(&mut self, queries: &[(usize, Node)], body: &Node, sink: Sink<'_>) -> Result<(), Fail> {
+        if !queries.iter().any(|(_, query)| matches!(query, Node::Change(_))) {
+            return self.with_rows(queries, body, sink);
+        }
+        let unseen = Unseen::default();
+        let frame = Frame { id: NOBODY, content: Content::Unseen(&unseen), next: self.env.frames };
+        self.inside(&frame).with_rows(queries, body, sink)
+    }
+
+    fn with_rows(&mut self, queries: &[(usize, Node)], body: &Node, sink: Sink<'_>) -> Result<(), Fail> {
         depth::check()?;
         let Some(((id, query), others)) = queries.split_first() else { return self.run(body, sink) };
         let rows = self.collect_all(query)?;
         let frame = Frame { id: *id, content: Content::Rows(&rows), next: self.env.frames };
-        self.inside(&frame).with(others, body, sink)
+        self.inside(&frame).with_rows(others, body, sink)
     }
 
     /// Runs a query, and returns all its rows with all of their columns.

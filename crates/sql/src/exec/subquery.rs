@@ -20,7 +20,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 /// A frame number that no plan has.
-const NOBODY: usize = usize::MAX;
+pub(super) const NOBODY: usize = usize::MAX;
 
 /// Runs the subqueries of one operator.
 struct Runner<'x> {

@@ -8,7 +8,9 @@
 use super::{Env, Expr, Input, Invocation, Kept, Subquery};
 use crate::opaque::Opaque;
 use crate::{SqlError, state};
-use hotrow_storage::Value;
+use hotrow_storage::{Key, TableId, Value};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// A frame around a running query.
@@ -29,8 +31,41 @@ pub enum Content<'a> {
     Row(&'a [Value<'a>]),
     /// The stored rows of a WITH query.
     Rows(&'a Kept),
+    /// The rows that the statement has inserted so far, which its scans do not see.
+    Unseen(&'a Unseen),
     /// The means to run subqueries. This frame exists only while the transaction is not in use by a scan.
     Subqueries(&'a dyn Subqueries),
+}
+
+/// The primary keys of the rows that the changes of a WITH clause have inserted. The other parts of the statement do
+/// not see these rows.
+#[derive(Debug, Default)]
+pub struct Unseen(RefCell<HashMap<TableId, HashSet<Key>>>);
+
+impl Unseen {
+    /// Adds a row.
+    pub fn add(&self, table: TableId, key: Key) {
+        self.0.borrow_mut().entry(table).or_default().insert(key);
+    }
+
+    /// Whether there is any row of a table.
+    pub fn has_any(&self, table: TableId) -> bool {
+        self.0.borrow().contains_key(&table)
+    }
+
+    /// Whether a row is among these.
+    pub fn has(&self, table: TableId, key: &Key) -> bool {
+        self.0.borrow().get(&table).is_some_and(|keys| keys.contains(key))
+    }
+}
+
+/// Returns the rows that the statement has inserted so far and does not see, if there may be any.
+#[inline]
+pub(crate) fn unseen<'a>(env: &Env<'a>) -> Option<&'a Unseen> {
+    Frame::find(env.frames, |frame| match frame.content {
+        Content::Unseen(unseen) => Some(unseen),
+        Content::Row(_) | Content::Rows(_) | Content::Subqueries(_) => None,
+    })
 }
 
 /// The means to run subqueries, which the executor implements.
@@ -66,7 +101,7 @@ impl<'a> Frame<'a> {
 fn way<'a>(env: &Env<'a>) -> Result<&'a dyn Subqueries, SqlError> {
     let way = Frame::find(env.frames, |frame| match frame.content {
         Content::Subqueries(subqueries) => Some(subqueries),
-        Content::Row(_) | Content::Rows(_) => None,
+        Content::Row(_) | Content::Rows(_) | Content::Unseen(_) => None,
     });
     way.ok_or_else(|| lost("a subquery"))
 }

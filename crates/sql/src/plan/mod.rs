@@ -45,4 +45,6 @@ pub use node::{GroupingSets, HashJoin, JoinKey, JoinKind, Match, NestedLoop, Nod
 pub use procedure::{
     Body, BodyLink, Call, Callee, Planned, PlannedStatement, PlannedValue, Slots, Step, StepKind, Target,
 };
-pub use statement::{CreateAs, Declare, Plan, Statement, only_reads_itself, read_only_violation, writing};
+pub use statement::{
+    CreateAs, Declare, Plan, Statement, changes_in_with, only_reads_itself, read_only_violation, writing,
+};

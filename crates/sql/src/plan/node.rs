@@ -3,6 +3,7 @@
 use super::access::Access;
 use super::aggregate::AggregateCall;
 use super::measured::Measured;
+use super::statement::Plan;
 use super::table_function::RowsOf;
 use super::window::Window;
 use crate::expr::Expr;
@@ -59,6 +60,9 @@ pub enum Node {
     With(Vec<(usize, Node)>, Box<Node>),
     /// The stored rows of the WITH query with this number.
     Reference(usize),
+    /// The rows that an INSERT, UPDATE or DELETE returns. The operator is one of the queries of [`Node::With`], which
+    /// runs it to its end.
+    Change(Box<Plan>),
     /// WITH RECURSIVE: a query that refers to itself.
     Recursive(Box<Recursive>),
     /// An operator that is wrapped in a counter for EXPLAIN ANALYZE.
@@ -69,8 +73,8 @@ impl Node {
     /// Calls `visit` for each direct input of the operator.
     pub fn each_input<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match self {
-            Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {
-            }
+            Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) => {}
+            Node::Reference(_) | Node::Change(_) => {}
             Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => visit(input),
             Node::ProjectSet(input, _) => visit(input),
             Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),
@@ -93,8 +97,8 @@ impl Node {
     /// Calls `visit` for each direct input of the operator, which it may change.
     pub fn each_input_mut(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         match self {
-            Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {
-            }
+            Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) => {}
+            Node::Reference(_) | Node::Change(_) => {}
             Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => visit(input),
             Node::ProjectSet(input, _) => visit(input),
             Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),

@@ -82,6 +82,7 @@ pub fn writing(plan: &Plan) -> Option<&'static str> {
         Plan::Insert(_) => "INSERT",
         Plan::Update(_) => "UPDATE",
         Plan::Delete(_) => "DELETE",
+        plan if changes_in_with(plan) => "SELECT",
         Plan::Query(node) if locks_rows(node) => "SELECT FOR UPDATE",
         Plan::Ddl(statement) => match **statement {
             ast::Statement::CreateTable(_) => "CREATE TABLE",
@@ -97,6 +98,12 @@ pub fn writing(plan: &Plan) -> Option<&'static str> {
         Plan::Analyze(analysis) => return writing(&analysis.statement.plan),
         _ => return None,
     })
+}
+
+/// Whether a plan is a query whose WITH changes rows.
+pub fn changes_in_with(plan: &Plan) -> bool {
+    let Plan::Query(Node::With(queries, _)) = plan else { return false };
+    queries.iter().any(|(_, query)| matches!(query, Node::Change(_)))
 }
 
 /// Whether a plan changes rows or definitions, apart from what the procedures and functions do that it calls.

@@ -86,7 +86,7 @@ fn are_few(node: &Node) -> bool {
     match node {
         Node::Table(access) => is_by_keys(access),
         Node::Aggregate(_, groups, _) if groups.is_empty() => true,
-        Node::System(_) | Node::Function(_) | Node::ProjectSet(..) | Node::Recursive(_) => false,
+        Node::System(_) | Node::Function(_) | Node::ProjectSet(..) | Node::Recursive(_) | Node::Change(_) => false,
         _ => {
             let mut few = true;
             node.each_input(&mut |input| few &= are_few(input));

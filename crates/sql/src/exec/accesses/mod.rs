@@ -60,6 +60,7 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
             Node::Measured(measured) => is_known(&measured.node, limited),
             // These look for rows by the values of other rows.
             Node::NestedLoop(_) | Node::Materialise(..) | Node::Recursive(_) => false,
+            Node::Change(_) => false,
         }
     }
     matches!(plan, Plan::Query(node) if is_known(node, false))
@@ -139,6 +140,8 @@ impl Foresight<'_> {
                 Ok(self.nodes(queries.iter().map(|(_, query)| query), false)? & self.node(body, limited)?)
             }
             Node::Reference(_) => Ok(true),
+            // Whether later parts see the rows of the change is not followed.
+            Node::Change(_) => Ok(false),
             Node::Measured(measured) => self.node(&measured.node, limited),
             // These look for rows by the values of other rows.
             Node::NestedLoop(_) | Node::Materialise(..) | Node::Recursive(_) => Ok(false),
