@@ -6,7 +6,7 @@
 
 use super::binder::Binder;
 use super::enclosing::Enclosing;
-use super::function::result_columns;
+use super::row_types::{self, relation_of, result_columns};
 use super::scope::Scope;
 use super::variables::{Contents, Variables, check_assignable, strictness};
 use crate::catalog::procedure::Procedure;
@@ -49,8 +49,8 @@ pub(crate) enum Wanted<'w> {
 /// A relation whose columns it has is added to what a plan uses.
 pub(crate) fn contents(view: View<'_>, variable: &VariableSyntax, used: &mut Used) -> Result<Contents, SqlError> {
     match &variable.ty {
-        VariableType::Named(ty) => match super::function::relation_of(ty, view)? {
-            Some(name) => Ok(Contents::Row(super::function::columns_of(view, &name, used)?)),
+        VariableType::Named(ty) => match relation_of(ty, view)? {
+            Some(name) => Ok(Contents::Row(row_types::columns_of(view, &name, used)?)),
             None => Ok(Contents::Value(view.data_type(ty)?)),
         },
         VariableType::OfColumn(path) => {
@@ -74,7 +74,7 @@ fn columns_of(view: View<'_>, path: &[String], used: &mut Used) -> Result<Vec<(S
     if path.is_empty() {
         return Err(unsupported("%TYPE of a variable"));
     }
-    super::function::columns_of(view, &view.find(&relation_name(path)?), used)
+    row_types::columns_of(view, &view.find(&relation_name(path)?), used)
 }
 
 /// Makes a binder for a part of a body. That of DO is not `enclosing`.

@@ -16,6 +16,7 @@ use super::select_state::SelectState;
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::Expr;
+use crate::opaque::Opaque;
 use crate::plan::{Access, Graph, Insert, Node, OnConflict, Plan};
 use crate::{SqlError, state};
 use hotrow_storage::TableId;
@@ -42,7 +43,7 @@ impl Binder<'_> {
         self.depends.used.calls.writes = true;
         self.counts.changed.extend(altered_tables(&plan));
         let loose = vec![false; columns.len()];
-        Ok(Bound { node: Node::Change(Box::new(plan)), columns, loose })
+        Ok(Bound { node: Node::Change(Opaque::new(plan)), columns, loose })
     }
 
     /// Whether the WITH clause around the part that is bound has changed rows before it.
@@ -67,6 +68,7 @@ impl Binder<'_> {
             let Some(mut plan) = query.plan.filter(|_| is_kept) else { continue };
             match &mut plan {
                 Node::Change(change) => {
+                    let Some(change) = change.get_mut::<Plan>() else { continue };
                     if let Some(source) = change.query_mut() {
                         self.scan_early(source, &changed, &mut early);
                     }

@@ -228,7 +228,11 @@ impl Lines {
                 }
                 self.node(body);
             }
-            Node::Change(plan) => self.plan(plan, None),
+            Node::Change(plan) => {
+                if let Some(plan) = plan.get() {
+                    self.plan(plan, None);
+                }
+            }
             Node::Reference(id) => self.on("CTE Scan", "CTE Name", &id.to_string()),
             Node::Recursive(query) => {
                 self.over_all(&format!("Recursive Union {}", query.rows), [&query.start, &query.step]);

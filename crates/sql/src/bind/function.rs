@@ -3,18 +3,18 @@
 use super::binder::Binder;
 use super::procedure::with_types;
 use super::query::From;
+use super::row_types::{relation_of, result_columns};
 use super::scope::Scope;
 use super::typed::Typed;
+use crate::catalog::View;
 use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns};
-use crate::catalog::{Used, View};
 use crate::error::unsupported;
 use crate::expr::{Expr, Invocation};
 use crate::opaque::Opaque;
-use crate::parse::names::{fold, name_parts, object_name};
+use crate::parse::names::{fold, name_parts};
 use crate::parse::procedure::{FunctionSyntax, ReturnsSyntax};
 use crate::plan::table_function::{RowSource, RowsOf, UserRows};
 use crate::plan::{Callee, Node};
-use crate::schema::undefined_table;
 use crate::types::type_name;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
@@ -76,50 +76,6 @@ fn value_or_row(ty: &ast::DataType, view: View<'_>) -> Result<Returns, SqlError>
     }
 }
 
-/// Returns the full name of the table or view whose name stands for a type, which is that of its rows.
-pub(super) fn relation_of(ty: &ast::DataType, view: View<'_>) -> Result<Option<String>, SqlError> {
-    let ast::DataType::Custom(name, modifiers) = ty else { return Ok(None) };
-    if !modifiers.is_empty() {
-        return Ok(None);
-    }
-    let name = view.find(&object_name(name)?);
-    Ok((view.table(&name).is_some() || view.view(&name).is_some()).then_some(name))
-}
-
-/// Returns the columns of a function's result, and adds the relation whose row it is to what a plan uses. Returns none
-/// if the result is no value and no row.
-pub(super) fn result_columns(
-    procedure: &Procedure,
-    view: View<'_>,
-    used: &mut Used,
-) -> Result<Vec<(String, Type)>, SqlError> {
-    let named = |(at, output): (usize, &Argument)| {
-        let name = output.name.clone().unwrap_or_else(|| format!("column{}", at + 1));
-        (name, output.ty)
-    };
-    Ok(match procedure.function.as_ref().map(|function| &function.returns) {
-        None | Some(Returns::Nothing | Returns::Trigger) => Vec::new(),
-        Some(Returns::Value(ty)) => {
-            let name = procedure.outputs().find_map(|(_, output)| output.name.clone());
-            vec![(name.unwrap_or_else(|| procedure.name.clone()), *ty)]
-        }
-        Some(Returns::Outputs) => procedure.outputs().map(|(_, output)| output).enumerate().map(named).collect(),
-        Some(Returns::RowOf(name)) => columns_of(view, name, used)?,
-    })
-}
-
-/// Returns the columns of a table or view, which is added to what a plan uses.
-pub(super) fn columns_of(view: View<'_>, name: &str, used: &mut Used) -> Result<Vec<(String, Type)>, SqlError> {
-    if let Some(table) = view.table(name) {
-        used.add_table(&table);
-        let columns = table.schema.columns.iter().take(table.visible());
-        return Ok(columns.map(|column| (column.name.clone(), column.ty)).collect());
-    }
-    let Some(stored) = view.view(name) else { return Err(undefined_table(name)) };
-    used.add_view(&stored);
-    Ok(stored.columns.iter().map(|column| (column.name.clone(), column.ty)).collect())
-}
-
 impl Binder<'_> {
     /// Binds a call of a user's function. Returns `None` if no user has a function of this name.
     pub(super) fn user_function(
@@ -157,7 +113,7 @@ impl Binder<'_> {
         }
         let (callee, arguments) = self.called_function(&procedure, given, span)?;
         if function.is_set {
-            let rows = UserRows { callee: Opaque::new(callee), width: 1 };
+            let rows = UserRows { name: procedure.name.as_str().into(), callee: Opaque::new(callee), width: 1 };
             let function = RowSource::User(rows);
             let mut columns = self.set_columns(RowsOf { function, arguments, numbered: false }, vec![ty], span)?;
             return Ok(columns.pop());
@@ -225,7 +181,11 @@ impl Binder<'_> {
             // The alias of the rows is also the name of their one column.
             *name = fold(&alias.name);
         }
-        let function = RowSource::User(UserRows { callee: Opaque::new(callee), width: results.len() });
+        let function = RowSource::User(UserRows {
+            name: procedure.name.as_str().into(),
+            callee: Opaque::new(callee),
+            width: results.len(),
+        });
         let mut columns: Vec<_> = results.into_iter().map(|(name, ty)| OutputColumn::new(name, ty)).collect();
         if numbered {
             columns.push(OutputColumn::new("ordinality", Type::Int8));

@@ -43,6 +43,7 @@
 //! | `procedure`, `function`, `trigger` | procedures and CALL; functions of users and their calls; triggers |
 //! | `body`, `variables` | the statements of bodies, and the variables that they name |
 //! | `enclosing`, `returns` | the bodies around a statement, and the results of bodies |
+//! | `row_types` | the columns of the rows of relations and of functions |
 //! | `catalog` | casts and operators with which tools query the system catalogs |
 //! | `view` | views |
 //! | `explain`, `explain_output` | descriptions of plans; as lines and as JSON |
@@ -91,6 +92,7 @@ mod procedure;
 mod push;
 mod query;
 mod returns;
+mod row_types;
 mod rows;
 mod scope;
 mod select;

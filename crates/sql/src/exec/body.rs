@@ -44,10 +44,6 @@ pub(crate) trait Machine {
     fn target(&mut self, target: &Assigned<Self>, from: Type) -> Result<Target, Fail>;
     /// Runs a statement, and assigns its first row to variables. Returns the number of rows.
     fn run(&mut self, statement: &Executed<Self>) -> Result<u64, Fail>;
-    /// Adds a row to the result.
-    fn add(&mut self, row: &[Value<'static>]) -> Result<(), Fail>;
-    /// Runs a query, and adds its rows to the result. Returns the number of rows.
-    fn add_rows(&mut self, query: &Executed<Self>) -> Result<u64, Fail>;
     /// Runs a query and returns its rows.
     fn rows(&mut self, query: &Executed<Self>) -> Result<Rows, Fail>;
     /// Assigns a row of a query to variables, which become NULL without a row.
@@ -62,6 +58,14 @@ pub(crate) trait Machine {
     fn notice(&mut self, notice: Notice) -> Result<(), Fail>;
     /// Adds to an error where in the body it has arisen: the line, and the kind of the statement.
     fn locate(&self, fail: Fail, line: usize, what: &str) -> Fail;
+}
+
+/// The result of a running body that is rows.
+pub(crate) trait Returning<F: Form> {
+    /// Adds a row to the result.
+    fn add(&mut self, row: &[Value<'static>]) -> Result<(), Fail>;
+    /// Runs a query, and adds its rows to the result. Returns the number of rows.
+    fn add_rows(&mut self, query: &F::Statement) -> Result<u64, Fail>;
 }
 
 type Computed<M> = <<M as Machine>::Form as Form>::Value;
@@ -103,7 +107,10 @@ enum Flow<'b> {
 }
 
 /// Runs a body. Returns the values after RETURN, or `None` if the body ended without any.
-pub(crate) fn run_body<M: Machine>(machine: &mut M, block: &Block<M::Form>) -> Result<Option<RowValues>, Fail> {
+pub(crate) fn run_body<M: Machine + Returning<M::Form>>(
+    machine: &mut M,
+    block: &Block<M::Form>,
+) -> Result<Option<RowValues>, Fail> {
     let mut runner = Runner { machine, handled: Vec::new(), row_count: 0, returned: None };
     runner.block(block)?;
     Ok(runner.returned)
@@ -163,7 +170,7 @@ struct Runner<'r, M> {
     returned: Option<RowValues>,
 }
 
-impl<M: Machine> Runner<'_, M> {
+impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
     fn block<'b>(&mut self, block: &'b Block<M::Form>) -> Result<Flow<'b>, Fail> {
         depth::check()?;
         let scope = self.machine.enter();

@@ -83,7 +83,7 @@ mod view;
 mod window;
 mod window_frame;
 
-use crate::expr::{Env, Expr, Input};
+use crate::expr::{Env, Expr, Input, lost};
 use crate::locks::lock_timeout;
 use crate::plan::deferred::Deferred;
 use crate::plan::{Node, Plan};
@@ -233,7 +233,10 @@ impl Exec<'_> {
             Node::Append(inputs) => self.append(inputs, sink),
             Node::Match(sets) => self.match_sets(sets, sink),
             Node::With(queries, body) => self.with(queries, body, sink),
-            Node::Change(plan) => self.rows(plan, false, sink).map(|_| ()),
+            Node::Change(plan) => {
+                let plan = plan.get().ok_or_else(|| lost("a change"))?;
+                self.rows(plan, false, sink).map(|_| ())
+            }
             Node::Reference(id) => self.reference(*id, sink),
             Node::Recursive(query) => self.recursive(query, sink),
             Node::Measured(measured) => self.measured(measured, sink),

@@ -1,7 +1,7 @@
 //! CALL, and calls of functions: runs the body of a procedure or function over a frame of values.
 
 use super::body::{
-    Frame, Machine, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, too_many_rows,
+    Frame, Machine, Returning, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, too_many_rows,
 };
 use super::{Exec, Fail, owned, width};
 use crate::catalog::procedure::{FunctionTraits, Procedure, Returns};
@@ -279,23 +279,6 @@ impl Machine for Running<'_, '_> {
         Ok(Rows { rows, columns: Vec::new() })
     }
 
-    fn add(&mut self, row: &[Value<'static>]) -> Result<(), Fail> {
-        self.exec.env.memory.check_push(&self.rows)?;
-        self.rows.push_all(&Input::Values(row), row.len());
-        Ok(())
-    }
-
-    fn add_rows(&mut self, query: &PlannedStatement) -> Result<u64, Fail> {
-        let Rows { rows, .. } = self.rows(query)?;
-        let count = rows.len() as u64;
-        for row in rows {
-            fill(&mut self.frame(), &query.into, Some(row))?;
-            let row: RowValues = query.into.iter().map(|target| self.values[target.slot].clone()).collect();
-            self.add(&row)?;
-        }
-        Ok(count)
-    }
-
     fn take(&mut self, query: &PlannedStatement, _: &[OutputColumn], row: Option<RowValues>) -> Result<(), Fail> {
         fill(&mut self.frame(), &query.into, row)
     }
@@ -333,5 +316,24 @@ impl Machine for Running<'_, '_> {
             Fail::Sql(error) => Fail::Sql(error.within(self.procedure.place(line, what))),
             abort @ Fail::Abort(_) => abort,
         }
+    }
+}
+
+impl Returning<Planned> for Running<'_, '_> {
+    fn add(&mut self, row: &[Value<'static>]) -> Result<(), Fail> {
+        self.exec.env.memory.check_push(&self.rows)?;
+        self.rows.push_all(&Input::Values(row), row.len());
+        Ok(())
+    }
+
+    fn add_rows(&mut self, query: &PlannedStatement) -> Result<u64, Fail> {
+        let Rows { rows, .. } = self.rows(query)?;
+        let count = rows.len() as u64;
+        for row in rows {
+            fill(&mut self.frame(), &query.into, Some(row))?;
+            let row: RowValues = query.into.iter().map(|target| self.values[target.slot].clone()).collect();
+            self.add(&row)?;
+        }
+        Ok(count)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Exec, Fail, Sink, json_rows};
 use crate::expr::{Arithmetic, Env, Input, Kept, compare, invoke_rows, lost, matches_of};
-use crate::plan::Node;
 use crate::plan::table_function::{RowSource, RowsOf, TableFunction};
+use crate::plan::{Callee, Node};
 use crate::types::SessionZone;
 use crate::{SqlError, state};
 use hotrow_storage::{Elements, Interval, Value};
@@ -16,7 +16,7 @@ impl Exec<'_> {
         let mut next = match &rows.function {
             RowSource::BuiltIn(function) => rows_for(*function, &arguments, self.env.styles.zone)?,
             RowSource::User(function) => {
-                let callee = function.callee().ok_or_else(|| lost("a function"))?;
+                let callee = function.callee.get::<Callee>().ok_or_else(|| lost("a function"))?;
                 kept(self.invoke_rows(callee, &arguments)?)
             }
         };

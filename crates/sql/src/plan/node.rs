@@ -3,10 +3,10 @@
 use super::access::Access;
 use super::aggregate::AggregateCall;
 use super::measured::Measured;
-use super::statement::Plan;
 use super::table_function::RowsOf;
 use super::window::Window;
 use crate::expr::Expr;
+use crate::opaque::Opaque;
 use crate::system::SystemRelation;
 
 /// An operator of a query, with its inputs.
@@ -60,9 +60,9 @@ pub enum Node {
     With(Vec<(usize, Node)>, Box<Node>),
     /// The stored rows of the WITH query with this number.
     Reference(usize),
-    /// The rows that an INSERT, UPDATE or DELETE returns. The operator is one of the queries of [`Node::With`], which
-    /// runs it to its end.
-    Change(Box<Plan>),
+    /// The rows that an INSERT, UPDATE or DELETE returns, a [`Plan`](super::Plan). The operator is one of the queries
+    /// of [`Node::With`], which runs it to its end.
+    Change(Opaque),
     /// WITH RECURSIVE: a query that refers to itself.
     Recursive(Box<Recursive>),
     /// An operator that is wrapped in a counter for EXPLAIN ANALYZE.

@@ -1,9 +1,9 @@
 //! Set-returning functions: functions whose results are rows.
 
-use super::procedure::Callee;
 use crate::expr::Expr;
 use crate::opaque::Opaque;
 use hotrow_storage::Type;
+use hotrow_sync::Arc;
 
 /// A call of a set-returning function.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ impl RowSource {
     pub fn name(&self) -> &str {
         match self {
             RowSource::BuiltIn(function) => function.name(),
-            RowSource::User(function) => function.callee().map_or("", |callee| &callee.procedure.name),
+            RowSource::User(function) => &function.name,
         }
     }
 }
@@ -59,17 +59,12 @@ impl RowSource {
 /// A user's function whose result is rows.
 #[derive(Clone, Debug)]
 pub struct UserRows {
-    /// The function with its body, a [`Callee`]. Expressions hand it on to the executor.
+    /// The name of the function, which no other function has.
+    pub name: Arc<str>,
+    /// The function with its body, a [`Callee`](super::Callee).
     pub callee: Opaque,
     /// The number of columns.
     pub width: usize,
-}
-
-impl UserRows {
-    /// Returns the function with its body.
-    pub fn callee(&self) -> Option<&Callee> {
-        self.callee.get()
-    }
 }
 
 impl PartialEq for UserRows {

@@ -12,7 +12,8 @@ use crate::database::plan;
 use crate::error::unsupported;
 use crate::exec::Fail;
 use crate::exec::body::{
-    Frame, Machine, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, store, too_many_rows,
+    Frame, Machine, Returning, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, store,
+    too_many_rows,
 };
 use crate::expr::{Input, lost};
 use crate::memory::MemoryLimit;
@@ -259,6 +260,16 @@ impl Session {
     }
 }
 
+impl Returning<Written> for Anonymous<'_, '_, '_> {
+    fn add(&mut self, _: &[Value<'static>]) -> Result<(), Fail> {
+        Err(lost("a result of DO").into())
+    }
+
+    fn add_rows(&mut self, _: &StatementSyntax) -> Result<u64, Fail> {
+        Err(lost("a result of DO").into())
+    }
+}
+
 impl Machine for Anonymous<'_, '_, '_> {
     type Form = Written;
     type Scope = BlockStart;
@@ -362,14 +373,6 @@ impl Machine for Anonymous<'_, '_, '_> {
         }
         self.assign_row(&statement.into, &columns, first)?;
         Ok(rows)
-    }
-
-    fn add(&mut self, _: &[Value<'static>]) -> Result<(), Fail> {
-        Err(lost("a result of DO").into())
-    }
-
-    fn add_rows(&mut self, _: &StatementSyntax) -> Result<u64, Fail> {
-        Err(lost("a result of DO").into())
     }
 
     fn rows(&mut self, query: &StatementSyntax) -> Result<Rows, Fail> {

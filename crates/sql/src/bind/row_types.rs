@@ -1,0 +1,53 @@
+//! The columns of rows: those of a table or view whose name stands for a type, and those of a function's result.
+
+use crate::SqlError;
+use crate::catalog::procedure::{Argument, Procedure, Returns};
+use crate::catalog::{Used, View};
+use crate::parse::names::object_name;
+use crate::schema::undefined_table;
+use hotrow_storage::Type;
+use sqlparser::ast;
+
+/// Returns the full name of the table or view whose name stands for a type, which is that of its rows.
+pub(super) fn relation_of(ty: &ast::DataType, view: View<'_>) -> Result<Option<String>, SqlError> {
+    let ast::DataType::Custom(name, modifiers) = ty else { return Ok(None) };
+    if !modifiers.is_empty() {
+        return Ok(None);
+    }
+    let name = view.find(&object_name(name)?);
+    Ok((view.table(&name).is_some() || view.view(&name).is_some()).then_some(name))
+}
+
+/// Returns the columns of a function's result, and adds the relation whose row it is to what a plan uses. Returns none
+/// if the result is no value and no row.
+pub(super) fn result_columns(
+    procedure: &Procedure,
+    view: View<'_>,
+    used: &mut Used,
+) -> Result<Vec<(String, Type)>, SqlError> {
+    let named = |(at, output): (usize, &Argument)| {
+        let name = output.name.clone().unwrap_or_else(|| format!("column{}", at + 1));
+        (name, output.ty)
+    };
+    Ok(match procedure.function.as_ref().map(|function| &function.returns) {
+        None | Some(Returns::Nothing | Returns::Trigger) => Vec::new(),
+        Some(Returns::Value(ty)) => {
+            let name = procedure.outputs().find_map(|(_, output)| output.name.clone());
+            vec![(name.unwrap_or_else(|| procedure.name.clone()), *ty)]
+        }
+        Some(Returns::Outputs) => procedure.outputs().map(|(_, output)| output).enumerate().map(named).collect(),
+        Some(Returns::RowOf(name)) => columns_of(view, name, used)?,
+    })
+}
+
+/// Returns the columns of a table or view, which is added to what a plan uses.
+pub(super) fn columns_of(view: View<'_>, name: &str, used: &mut Used) -> Result<Vec<(String, Type)>, SqlError> {
+    if let Some(table) = view.table(name) {
+        used.add_table(&table);
+        let columns = table.schema.columns.iter().take(table.visible());
+        return Ok(columns.map(|column| (column.name.clone(), column.ty)).collect());
+    }
+    let Some(stored) = view.view(name) else { return Err(undefined_table(name)) };
+    used.add_view(&stored);
+    Ok(stored.columns.iter().map(|column| (column.name.clone(), column.ty)).collect())
+}
