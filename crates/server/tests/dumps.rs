@@ -52,6 +52,10 @@ CREATE TRIGGER "A told" BEFORE INSERT OR UPDATE OF age, name ON app.people FOR E
     EXECUTE FUNCTION told('it''s', 5);
 CREATE TRIGGER off AFTER DELETE ON app.people EXECUTE FUNCTION told();
 ALTER TABLE app.people DISABLE TRIGGER off;
+COMMENT ON FUNCTION plus(numeric, numeric) IS 'adds';
+COMMENT ON FUNCTION those(int) IS 'those';
+COMMENT ON PROCEDURE older(by int, INOUT most int) IS 'all of them';
+COMMENT ON TRIGGER "A told" ON app.people IS 'it''s told';
 INSERT INTO app.people (name, tags) VALUES ('ann', '{a,"b c"}'), ('bob', NULL);
 INSERT INTO app.posts (person, title) VALUES (1, 'hello'), (1, E'tab\tand\\slash\nline'), (2, NULL);
 INSERT INTO app.moods VALUES (DEFAULT, DEFAULT, NULL), ('B b', '{NULL,"it''s"}', NULL);

@@ -67,6 +67,8 @@ pub struct Procedure {
     pub text: String,
     /// The styles in which the literals of the body are read: those of the session that made the procedure.
     pub styles: Styles,
+    /// The comment that COMMENT ON has set.
+    pub comment: Option<String>,
     /// The bound body of the last binding, which is valid for the definitions of that time; `None` before the first
     /// binding.
     bound: RwLock<Option<Opaque>>,
@@ -81,12 +83,13 @@ impl Procedure {
         styles: Styles,
     ) -> Self {
         let CreateProcedure { name, language, body, text, .. } = create.clone();
-        Self { name, function, language, arguments, syntax: body, text, styles, bound: RwLock::default() }
+        let (comment, bound) = (None, RwLock::default());
+        Self { name, function, language, arguments, syntax: body, text, styles, comment, bound }
     }
 
     /// Returns the procedure or function under another name. Its body has not been bound yet.
     pub fn renamed(&self, name: &str) -> Self {
-        let Self { function, language, arguments, syntax, text, styles, .. } = self;
+        let Self { function, language, arguments, syntax, text, styles, comment, .. } = self;
         Self {
             name: name.to_owned(),
             function: function.clone(),
@@ -95,8 +98,14 @@ impl Procedure {
             syntax: syntax.clone(),
             text: text.clone(),
             styles: *styles,
+            comment: comment.clone(),
             bound: RwLock::default(),
         }
+    }
+
+    /// Returns the procedure or function with another comment.
+    pub fn commented(&self, comment: Option<String>) -> Self {
+        Self { comment, ..self.renamed(&self.name) }
     }
 
     /// Returns the function with another name of the relation whose rows it returns.

@@ -34,6 +34,8 @@ pub enum Part {
     Constraint(String),
     /// The index of this name.
     Index(String),
+    /// The trigger of this name.
+    Trigger(String),
 }
 
 /// The comments on a relation and on its parts, by the part.

@@ -2,6 +2,7 @@
 
 use super::Fail;
 use super::ddl::Ddl;
+use super::triggers::undefined_trigger;
 use crate::catalog::enumeration::EnumType;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::view::StoredView;
@@ -47,6 +48,15 @@ impl Ddl<'_> {
                 }
                 self.comment_table(&name, Part::Constraint(constraint.clone()), text)?;
             }
+            Commented::Trigger(trigger, relation) => {
+                let name = self.view().find(relation);
+                let table = self.view().table(&name).ok_or_else(|| undefined_table(&name))?;
+                if table.trigger(trigger).is_none() {
+                    return Err(undefined_trigger(&table, trigger).into());
+                }
+                self.comment_table(&name, Part::Trigger(trigger.clone()), text)?;
+            }
+            Commented::Routine(kind, name, types) => self.comment_routine(*kind, name, types.as_deref(), text)?,
             Commented::Type(name) => {
                 let made = self.owned_enumeration(name)?;
                 self.publish_enumeration(EnumType { comment: text.map(str::to_owned), ..(*made).clone() });
@@ -125,6 +135,7 @@ pub(super) fn without_stale_comments(table: Arc<Table>) -> Arc<Table> {
         Part::Whole => true,
         Part::Column(name) => column_of(&table, name).is_ok(),
         Part::Constraint(name) => is_constraint(&table, name),
+        Part::Trigger(name) => table.trigger(name).is_some(),
         Part::Index(name) => {
             table.schema.indexes.iter().any(|index| index.name == *name) || is_constraint(&table, name)
         }

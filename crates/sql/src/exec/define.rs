@@ -11,6 +11,7 @@ use crate::types::type_name;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
+use sqlparser::ast;
 
 impl Ddl<'_> {
     /// Runs CREATE [OR REPLACE] PROCEDURE or FUNCTION. Everything that the body names must exist, unless it is that of
@@ -46,9 +47,14 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message).into());
         }
         let procedure = Arc::new(Procedure::new(create, arguments, function, self.view().styles));
-        if let Some(known) = self.view().procedure(&create.name) {
-            check_replaced(&known, &procedure, create.replace)?;
+        let known = self.view().procedure(&create.name);
+        if let Some(known) = &known {
+            check_replaced(known, &procedure, create.replace)?;
         }
+        let procedure = match known.and_then(|known| known.comment.clone()) {
+            Some(comment) => Arc::new(procedure.commented(Some(comment))),
+            None => procedure,
+        };
         check_returns(&procedure)?;
         let is_checked = self.context.settings.borrow().checks_bodies();
         // A body may call itself.
@@ -106,13 +112,37 @@ impl Ddl<'_> {
         Err(SqlError::new(state::WRONG_OBJECT_TYPE, message))
     }
 
+    /// Locks the procedure or function that a statement names, and returns it.
+    fn locked_procedure(
+        &mut self,
+        kind: RoutineKind,
+        name: &str,
+        types: Option<&[ast::DataType]>,
+    ) -> Result<Arc<Procedure>, Fail> {
+        self.lock(&procedure_lock(name), Mode::Exclusive)?;
+        let types = types.map(|types| argument_types(types, self.view())).transpose()?;
+        let known = self.named_procedure(kind, name, types.as_deref())?;
+        Ok(known.ok_or_else(|| undefined(kind, name, types.as_deref()))?)
+    }
+
+    /// Runs COMMENT ON FUNCTION, PROCEDURE or ROUTINE. Calls that are planned are planned anew.
+    pub(super) fn comment_routine(
+        &mut self,
+        kind: RoutineKind,
+        name: &str,
+        types: Option<&[ast::DataType]>,
+        text: Option<&str>,
+    ) -> Result<(), Fail> {
+        let known = self.locked_procedure(kind, name, types)?;
+        let commented = Arc::new(known.commented(text.map(str::to_owned)));
+        self.context.transaction.changes.procedures.insert(known.name.clone(), Some(commented));
+        Ok(())
+    }
+
     /// Runs ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE.
     pub(super) fn alter_procedure(&mut self, alter: &AlterProcedure) -> Result<(), Fail> {
         let AlterProcedure { kind, name, types, change } = alter;
-        self.lock(&procedure_lock(name), Mode::Exclusive)?;
-        let types = types.as_ref().map(|types| argument_types(types, self.view())).transpose()?;
-        let known = self.named_procedure(*kind, name, types.as_deref())?;
-        let known = known.ok_or_else(|| undefined(*kind, name, types.as_deref()))?;
+        let known = self.locked_procedure(*kind, name, types.as_deref())?;
         match change {
             RoutineChange::Owner(role) => Ok(self.check_owner(role)?),
             RoutineChange::SetSchema(schema) if schema == "public" => Ok(()),

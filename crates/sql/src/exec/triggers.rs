@@ -6,7 +6,7 @@ use super::ddl::Ddl;
 use crate::bind::check_trigger;
 use crate::catalog::procedure::{Procedure, Returns};
 use crate::catalog::trigger::Trigger;
-use crate::catalog::{Rules, Table};
+use crate::catalog::{Part, Rules, Table, rename_comment};
 use crate::error::unsupported;
 use crate::parse::lex::tokenize;
 use crate::parse::trigger::{CreateTrigger, TriggerStatement};
@@ -50,6 +50,9 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::DUPLICATE_OBJECT, message).into());
         }
         let renamed = Arc::new(Trigger::new(new.to_owned(), trigger.definition.clone(), trigger.is_enabled));
+        let mut rules = table.rules.clone();
+        rename_comment(&mut rules.comments, Part::Trigger, name, new);
+        let table = table.with(table.schema.clone(), rules);
         self.change_triggers(&table, |triggers| {
             triggers.retain(|known| known.name != name);
             triggers.push(renamed);
@@ -170,7 +173,7 @@ fn tests(trigger: &Trigger, column: &str) -> bool {
         })
 }
 
-fn undefined_trigger(table: &Table, name: &str) -> SqlError {
+pub(super) fn undefined_trigger(table: &Table, name: &str) -> SqlError {
     let message = format!("trigger \"{name}\" for table \"{}\" does not exist", table.plain_name());
     SqlError::new(state::UNDEFINED_OBJECT, message)
 }

@@ -3,11 +3,12 @@
 
 use super::cursor::Cursor;
 use super::enumeration::{self, TypeStatement};
-use super::procedure::{self, AlterProcedure, RoutineKind};
+use super::procedure::{self, AlterProcedure, RoutineKind, named};
 use super::trigger::{self, TriggerStatement};
 use crate::error::unsupported;
 use crate::schema::RelationName;
 use crate::{SqlError, state};
+use sqlparser::ast;
 
 /// The kind of relation that an ALTER or COMMENT statement names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub enum Change {
 }
 
 /// The object that a COMMENT statement describes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Commented {
     /// TABLE, VIEW or SEQUENCE
     Relation(RelationKind, RelationName),
@@ -50,6 +51,10 @@ pub enum Commented {
     Schema(String),
     /// TYPE
     Type(RelationName),
+    /// TRIGGER … ON
+    Trigger(String, RelationName),
+    /// FUNCTION, PROCEDURE or ROUTINE, with the types of the arguments that go in if they are listed.
+    Routine(RoutineKind, String, Option<Vec<ast::DataType>>),
 }
 
 /// The objects that a GRANT or REVOKE statement names.
@@ -316,7 +321,21 @@ fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
             }
             Commented::Column(crate::parse::names::relation_name(&parts)?, column)
         }
-        kind @ ("database" | "procedure" | "function" | "domain" | "extension" | "role" | "trigger") => {
+        "trigger" => {
+            let name = cursor.name()?;
+            cursor.expect("on")?;
+            Commented::Trigger(name, cursor.qualified_name()?)
+        }
+        word @ ("function" | "procedure" | "routine") => {
+            let kind = match word {
+                "function" => RoutineKind::Function,
+                "procedure" => RoutineKind::Procedure,
+                _ => RoutineKind::Routine,
+            };
+            let (name, types) = named(cursor)?;
+            Commented::Routine(kind, name, types)
+        }
+        kind @ ("database" | "domain" | "extension" | "role") => {
             return Err(unsupported(&format!("COMMENT ON {}", kind.to_uppercase())));
         }
         _ => return Err(wrong),

@@ -533,7 +533,7 @@ pub(super) fn drop(cursor: &mut Cursor<'_>) -> Result<DropProcedures, SqlError> 
 }
 
 /// Reads the name of a procedure or function, with the types of the arguments that go in if they are listed.
-fn named(cursor: &mut Cursor<'_>) -> Result<(String, Option<Vec<ast::DataType>>), SqlError> {
+pub(super) fn named(cursor: &mut Cursor<'_>) -> Result<(String, Option<Vec<ast::DataType>>), SqlError> {
     let name = procedure_name(cursor.qualified_name()?)?;
     if !cursor.take_symbol(b'(') {
         return Ok((name, None));

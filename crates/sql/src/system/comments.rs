@@ -3,6 +3,7 @@
 use super::objects::{self, Kind, PG_CATALOG, PG_CLASS};
 use super::pg_catalog;
 use super::relation::{Rows, oid, text};
+use super::routines;
 use crate::catalog::{Comments, Part, Table};
 use crate::context::SessionContext;
 use crate::schema::PUBLIC;
@@ -12,6 +13,8 @@ use hotrow_storage::Value;
 const PG_TYPE: u32 = 1247;
 const PG_NAMESPACE: u32 = 2615;
 const PG_CONSTRAINT: u32 = 2606;
+const PG_PROC: u32 = 1255;
+const PG_TRIGGER: u32 = 2620;
 
 /// A comment on an object.
 struct Comment {
@@ -39,6 +42,10 @@ fn comments(context: &SessionContext) -> Vec<Comment> {
     for made in view.enumerations() {
         let (object, text) = (made.definition.oids[0], made.comment.clone());
         all.extend(text.map(|text| Comment { object, catalog: PG_TYPE, column: 0, text }));
+    }
+    for procedure in view.procedures() {
+        let (object, text) = (routines::number_of(context, &procedure.name), procedure.comment.clone());
+        all.extend(text.map(|text| Comment { object, catalog: PG_PROC, column: 0, text }));
     }
     for object in objects::objects(context) {
         match &object.kind {
@@ -79,7 +86,10 @@ fn of_parts(
             (Part::Constraint(name), Some(table)) => {
                 Some((objects::number_of_constraint(context, table, name), PG_CONSTRAINT, 0))
             }
-            (Part::Index(_) | Part::Constraint(_), None) => None,
+            (Part::Trigger(name), Some(table)) => {
+                Some((context.shared().catalog.number(&table.numbered_trigger(name)), PG_TRIGGER, 0))
+            }
+            (Part::Index(_) | Part::Constraint(_) | Part::Trigger(_), None) => None,
         };
         let comment = |(object, catalog, column)| Comment { object, catalog, column, text: text.clone() };
         all.extend(about.map(comment));
@@ -112,6 +122,8 @@ pub(crate) fn comment_on(
         Some("pg_namespace") => Some(PG_NAMESPACE),
         Some("pg_type") => Some(PG_TYPE),
         Some("pg_constraint") => Some(PG_CONSTRAINT),
+        Some("pg_proc") => Some(PG_PROC),
+        Some("pg_trigger") => Some(PG_TRIGGER),
         Some(_) => return None,
     };
     let is_it = |comment: &Comment| {

@@ -143,6 +143,8 @@ pub(super) struct ProcedureForm {
     /// The full name of the table or view whose rows a function returns.
     #[serde(default)]
     row_of: Option<String>,
+    #[serde(default)]
+    comment: Option<String>,
     /// The CREATE statement, which has all other properties.
     text: String,
     styles: StylesForm,
@@ -177,6 +179,7 @@ impl ProcedureForm {
             arguments: procedure.arguments.iter().map(argument).collect::<Result<_, _>>()?,
             returns,
             row_of,
+            comment: procedure.comment.clone(),
             text: procedure.text.clone(),
             styles: StylesForm::of(procedure.styles),
         })
@@ -211,7 +214,7 @@ impl ProcedureForm {
                     strict: function.strict,
                 });
                 let create = CreateProcedure { name: name.to_owned(), ..*create };
-                Ok(Procedure::new(&create, arguments, function, self.styles.styles()?))
+                Ok(Procedure::new(&create, arguments, function, self.styles.styles()?).commented(self.comment))
             }
             _ => Err("its statement is no CREATE PROCEDURE or CREATE FUNCTION".to_owned()),
         }

@@ -214,6 +214,7 @@ enum PartForm {
     Column(String),
     Constraint(String),
     Index(String),
+    Trigger(String),
 }
 
 pub(super) fn comment_forms(comments: &Comments) -> Vec<CommentForm> {
@@ -222,6 +223,7 @@ pub(super) fn comment_forms(comments: &Comments) -> Vec<CommentForm> {
         Part::Column(name) => PartForm::Column(name.clone()),
         Part::Constraint(name) => PartForm::Constraint(name.clone()),
         Part::Index(name) => PartForm::Index(name.clone()),
+        Part::Trigger(name) => PartForm::Trigger(name.clone()),
     };
     comments.iter().map(|(of, text)| CommentForm { part: part(of), text: text.clone() }).collect()
 }
@@ -232,6 +234,7 @@ pub(super) fn comments(forms: Vec<CommentForm>) -> Comments {
         PartForm::Column(name) => Part::Column(name),
         PartForm::Constraint(name) => Part::Constraint(name),
         PartForm::Index(name) => Part::Index(name),
+        PartForm::Trigger(name) => Part::Trigger(name),
     };
     forms.into_iter().map(|form| (part(form.part), form.text)).collect()
 }
