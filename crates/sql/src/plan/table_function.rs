@@ -20,7 +20,7 @@ impl RowsOf {
         let own = match self.function {
             TableFunction::Unnest => self.arguments.len(),
             TableFunction::Series | TableFunction::Subscripts | TableFunction::Ancestors => 1,
-            TableFunction::Matches => 1,
+            TableFunction::Matches | TableFunction::Channels => 1,
             TableFunction::ExpandArray | TableFunction::Options => 2,
             TableFunction::Json(function) => function.columns().len(),
             TableFunction::Keywords => 5,
@@ -51,6 +51,8 @@ pub enum TableFunction {
     /// `regexp_matches`: the matches of a pattern in a text, each as an array of its parts in parentheses. Without the
     /// option `g` in the third argument, there is at most one.
     Matches,
+    /// `pg_listening_channels`: the channels on which the session listens.
+    Channels,
     /// A function of the parts of a JSON value.
     Json(JsonRows),
 }
@@ -143,6 +145,7 @@ impl TableFunction {
             ("pg_catalog", "pg_options_to_table") => TableFunction::Options,
             ("pg_catalog", "pg_get_keywords") => TableFunction::Keywords,
             ("pg_catalog", "regexp_matches") => TableFunction::Matches,
+            ("pg_catalog", "pg_listening_channels") => TableFunction::Channels,
             ("information_schema", "_pg_expandarray") => TableFunction::ExpandArray,
             ("pg_catalog", name) => TableFunction::Json(JsonRows::named(name)?),
             _ => return None,
@@ -160,6 +163,7 @@ impl TableFunction {
             TableFunction::Ancestors => "pg_partition_ancestors",
             TableFunction::Keywords => "pg_get_keywords",
             TableFunction::Matches => "regexp_matches",
+            TableFunction::Channels => "pg_listening_channels",
             TableFunction::Json(function) => function.name(),
         }
     }
