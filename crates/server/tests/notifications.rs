@@ -5,9 +5,12 @@ mod common;
 use common::client::{Client, extended, message, texts};
 use common::program::{command, is_installed, run};
 use common::{Running, model, models, on_each_engine};
+use hotrow_server::ServerConfig;
+use hotrow_sql::{Config, MemoryLimit};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::path::Path;
+use std::time::Duration;
 
 /// A notification: the number of the session that gave it, the channel and the payload.
 type Heard = (i32, String, String);
@@ -155,6 +158,58 @@ fn many_notifications_come_in_order() {
             }
         }
         assert_eq!(expected, 3503);
+    }
+}
+
+#[test]
+fn a_client_that_reads_nothing_fills_the_queue_until_it_is_cut_off() {
+    for config in models().map(model) {
+        let config = ServerConfig { write_timeout: Duration::from_millis(500), ..config };
+        // The queue takes 4 MiB.
+        let sql = Config { memory_limit: MemoryLimit::new(64 << 20), ..Config::default() };
+        let engine = hotrow_protocols::open("ilock").expect("the engine is in the registry");
+        let server = Running::with_sql(engine, config, sql);
+        let (mut giver, mut stuck, mut reader) = (server.client(), server.client(), server.client());
+        stuck.run("listen c");
+        reader.run("listen c");
+        let many = "select count(pg_notify('c', lpad(n::text, 7000))) from generate_series(1, 200) n";
+        let mut given = 0;
+        // The sockets take some.
+        while giver.query(many).failure.is_none() {
+            given += 200;
+            assert!(given < 200_000, "the queue has a bound");
+            for _ in 0..200 {
+                next(&mut reader);
+            }
+        }
+        assert_eq!(giver.fails(many).0, "54000");
+        assert_eq!(giver.query("notify other").tags, ["NOTIFY"]);
+        // The other clients are served, and when the server has lost patience there is room again.
+        while giver.column("select count(*) from pg_stat_activity") != ["2"] {}
+        assert_eq!(giver.column("select pg_notification_queue_usage()"), ["0"]);
+        giver.run(many);
+        assert_eq!(next(&mut reader).2.trim(), "1");
+    }
+}
+
+#[test]
+fn a_client_that_listens_is_idle_all_the_same() {
+    for config in models().map(model) {
+        let mut server = Running::with("ilock", config);
+        let (mut giver, mut idle, mut other) = (server.client(), server.client(), server.client());
+        idle.run("listen c; set idle_session_timeout = 300");
+        other.run("listen c");
+        // A notification is nothing that the client has sent.
+        giver.run("notify c");
+        assert_eq!(next(&mut idle).1, "c");
+        assert_eq!(idle.last_words().expect("it is told why").code, "57P05");
+        assert_eq!(next(&mut other).1, "c");
+        let mut ended = server.client();
+        ended.run("listen c");
+        assert_eq!(giver.column(&format!("select pg_terminate_backend({})", ended.key.0)), ["t"]);
+        assert_eq!(ended.last_words().expect("it is told why").code, "57P01");
+        server.stop();
+        assert_eq!(other.last_words().expect("it is told why").code, "57P01");
     }
 }
 

@@ -88,7 +88,7 @@ pub use database::{Database, OpenError};
 pub use depth::RESERVED_STACK_BYTES;
 pub use error::{SqlError, SqlState, Subject, state};
 pub use memory::MemoryLimit;
-pub use notifications::Notification;
+pub use notifications::{Notification, Received};
 pub use parse::reading_bytes;
 pub use plan::Statement;
 pub use session::{Executed, Session, TransactionStatus};

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{ENGINES, check, database, error, outcome, query, run, session};
-use hotrow_sql::{Backend, Config, Database, MemoryLimit, Session};
+use hotrow_sql::{Backend, Config, Database, MemoryLimit, Notification, Session};
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Waiter, thread};
 use std::time::Duration;
@@ -229,7 +229,9 @@ fn a_transaction_that_runs_again_delivers_once() {
             })
             .collect();
         threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
-        let [first, second] = hearers.each_mut().map(|hearer| hearer.take_notifications());
+        let [first, second] = hearers
+            .each_mut()
+            .map(|hearer| hearer.take_notifications().iter().map(|one| Notification::clone(one)).collect::<Vec<_>>());
         assert_eq!(first, second, "{engine}: all sessions hear the same");
         let mut numbers: Vec<usize> = first.iter().map(|one| one.payload.parse().expect("a number")).collect();
         for pid in first.iter().map(|one| one.pid) {
@@ -266,7 +268,11 @@ fn a_full_queue_refuses_the_commit() {
     assert_eq!(outcome(&mut giver, "insert into t values (2); select id from t"), "2");
     assert_eq!(outcome(&mut giver, "notify other"), "NOTIFY");
     run(&mut hearer, "commit");
-    assert_eq!(hearer.take_notifications().len(), 2000);
+    // They count until they are dropped.
+    let taken = hearer.take_notifications();
+    assert_eq!(taken.len(), 2000);
+    assert_eq!(error(&mut giver, many).state.as_str(), "54000");
+    drop(taken);
     assert_eq!(outcome(&mut giver, "select pg_notification_queue_usage()"), "0");
     // A session that ends makes room, too.
     run(&mut hearer, "begin");

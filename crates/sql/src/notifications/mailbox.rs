@@ -1,10 +1,9 @@
 //! The mailbox of a session: its channels, and the notifications that its client has not been sent.
 
-use super::Notification;
-use super::queue::Queued;
+use super::queue::{Queued, Received};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 /// The channels on which a session listens, and the notifications that have come for it. Other sessions add
 /// notifications. Thread-safe.
@@ -21,7 +20,7 @@ pub(crate) struct Mailbox {
 
 #[derive(Debug, Default)]
 struct Contents {
-    queue: VecDeque<Arc<Queued>>,
+    queue: Vec<Received>,
     /// The channels, each with its number in the order in which the session began to listen.
     channels: HashMap<Arc<str>, u64>,
     next: u64,
@@ -54,20 +53,18 @@ impl Mailbox {
 
     /// Removes the notifications and returns them, in the order in which they came. Those on channels on which the
     /// session does not listen any more are dropped.
-    pub(crate) fn take(&self) -> Vec<Arc<Notification>> {
+    pub(crate) fn take(&self) -> Vec<Received> {
         let mut contents = self.contents();
         self.is_filled.store(false, Ordering::Release);
-        let queue = std::mem::take(&mut contents.queue);
-        queue.iter().for_each(|queued| queued.leave());
-        let heard = queue.iter().filter(|queued| contents.channels.contains_key(&*queued.notification.channel));
-        heard.map(|queued| queued.notification.clone()).collect()
+        let mut received = std::mem::take(&mut contents.queue);
+        received.retain(|one| contents.channels.contains_key(&*one.channel));
+        received
     }
 
     /// Adds a notification. Returns whether it is the first.
     pub(super) fn put(&self, queued: &Arc<Queued>) -> bool {
         let mut contents = self.contents();
-        queued.enter();
-        contents.queue.push_back(queued.clone());
+        contents.queue.push(Received::new(queued));
         !self.is_filled.swap(true, Ordering::AcqRel)
     }
 

@@ -31,9 +31,10 @@ pub(crate) use listeners::Listeners;
 pub(crate) use mailbox::Mailbox;
 pub use pending::Action;
 pub(crate) use pending::{Pending, PendingMark, check};
+pub use queue::Received;
 pub(crate) use queue::Reserved;
 
-/// A notification that a session has received.
+/// A notification, as a session has given it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Notification {
     /// The number of the session that gave the notification, which its `pg_backend_pid()` shows.

@@ -4,6 +4,7 @@ use super::Notification;
 use crate::{MemoryLimit, SqlError, state};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Deref;
 
 /// The bytes that all mailboxes may take if the memory of the process has no limit.
 const UNLIMITED_BYTES: usize = 256 << 20;
@@ -35,8 +36,35 @@ pub(crate) struct Reserved {
 /// A notification in one or more mailboxes. It is counted in the queue until it is dropped.
 #[derive(Debug)]
 pub(super) struct Queued {
-    pub(super) notification: Arc<Notification>,
+    notification: Arc<Notification>,
     counted: Reserved,
+}
+
+/// A notification that has come for a session, as [`Session::take_notifications`](crate::Session::take_notifications)
+/// returns it. Its memory counts towards the queue of notifications until it is dropped.
+#[derive(Debug)]
+pub struct Received(Arc<Queued>);
+
+impl Received {
+    /// Counts a notification's place in a mailbox.
+    pub(super) fn new(queued: &Arc<Queued>) -> Self {
+        queued.counted.queue.used.fetch_add(PLACE_BYTES, Ordering::AcqRel);
+        Self(queued.clone())
+    }
+}
+
+impl Deref for Received {
+    type Target = Notification;
+
+    fn deref(&self) -> &Notification {
+        &self.0.notification
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        self.0.counted.queue.used.fetch_sub(PLACE_BYTES, Ordering::AcqRel);
+    }
 }
 
 impl Queue {
@@ -81,18 +109,6 @@ impl Queue {
 impl Drop for Reserved {
     fn drop(&mut self) {
         self.queue.used.fetch_sub(self.bytes, Ordering::AcqRel);
-    }
-}
-
-impl Queued {
-    /// Counts the notification's place in a mailbox.
-    pub(super) fn enter(&self) {
-        self.counted.queue.used.fetch_add(PLACE_BYTES, Ordering::AcqRel);
-    }
-
-    /// Counts the notification's place in a mailbox no longer.
-    pub(super) fn leave(&self) {
-        self.counted.queue.used.fetch_sub(PLACE_BYTES, Ordering::AcqRel);
     }
 }
 

@@ -5,8 +5,7 @@ use super::output::Tag;
 use super::transaction::Phase;
 use crate::SqlError;
 use crate::exec::Fail;
-use crate::notifications::{Action, Notification, Reserved};
-use hotrow_sync::Arc;
+use crate::notifications::{Action, Received, Reserved};
 
 impl Session {
     /// Whether notifications have come for the session and can be taken: it is outside any transaction. Costs one load
@@ -19,9 +18,9 @@ impl Session {
     /// Removes the notifications that have come for the session, and returns them in the order in which they came.
     /// Within a transaction there are none: they come after its end.
     ///
-    /// A session that listens should take its notifications often, and should not stay in a transaction. Until then
-    /// they take memory, which is limited: the commits of sessions that notify it fail when it is full.
-    pub fn take_notifications(&mut self) -> Vec<Arc<Notification>> {
+    /// A session that listens should take its notifications often, and should not stay in a transaction. Notifications
+    /// that are not taken, or not dropped, fill the queue. When it is full, commits with notifications fail (54000).
+    pub fn take_notifications(&mut self) -> Vec<Received> {
         if self.has_notifications() { self.entry.mailbox.take() } else { Vec::new() }
     }
 
