@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::client::{Client, packet};
+use common::client::{Client, message, packet};
 use common::{Model, Running, model, models};
 use hotrow_server::{Passwords, Server, ServerConfig, ServerError, TlsFiles};
 use hotrow_sync::Arc;
@@ -155,6 +155,18 @@ fn check_tls(files: &TlsFiles, certificate: &CertificateDer<'static>, of: Model)
     // Longer than any buffer, in both directions.
     let long = "x".repeat(3_000_000);
     assert_eq!(client.column(&format!("SELECT '{long}'")), [long]);
+    // A client that listens gets notifications while it sends nothing, and its messages are read all the same, even if
+    // many of them come in one record.
+    client.run("LISTEN c");
+    for round in 0..3 {
+        server.client().run(&format!("NOTIFY c, '{round}'"));
+        assert_eq!(client.read().0, b'A');
+        let queries: Vec<_> = (0..800).map(|number| message(b'Q', format!("SELECT {number}\0").as_bytes())).collect();
+        client.send(&queries.concat());
+        for number in 0..800 {
+            assert_eq!(client.answer().rows, [[Some(number.to_string())]]);
+        }
+    }
     // Without TLS it goes too, on loopback.
     assert_eq!(server.client().column("SELECT 1"), ["1"]);
 }

@@ -24,6 +24,7 @@
 //! | `settings` | SET, SHOW, RESET |
 //! | … `session_entry`, `activity` | the public state of a session, which other sessions may read; the list of all sessions |
 //! | … `table_lock`, `advisory` | locks on whole tables; advisory locks |
+//! | … `notifications` | LISTEN and NOTIFY: the sessions that listen, and what is on its way to them |
 //! | … `admission`, `turns` | the tickets of transaction blocks; the order of statements that are retried |
 //! | … `watched`, `contention`, `counters` | a transaction that records its waits and conflicts; statistics of the rows at which they happened; counters |
 //! | `parse` | from text to syntax |
@@ -63,6 +64,7 @@ pub mod isolation;
 mod json;
 mod locks;
 mod memory;
+mod notifications;
 mod opaque;
 mod parse;
 mod plan;
@@ -86,6 +88,7 @@ pub use database::{Database, OpenError};
 pub use depth::RESERVED_STACK_BYTES;
 pub use error::{SqlError, SqlState, Subject, state};
 pub use memory::MemoryLimit;
+pub use notifications::{Notification, Received};
 pub use parse::reading_bytes;
 pub use plan::Statement;
 pub use session::{Executed, Session, TransactionStatus};

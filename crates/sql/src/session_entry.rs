@@ -8,6 +8,7 @@
 //! line is shared with other sessions.
 
 use crate::counters::Counters;
+use crate::notifications::Mailbox;
 use crate::table_lock::ShownLocks;
 use crate::types::now;
 use hotrow_sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
@@ -72,13 +73,18 @@ pub(crate) struct ClientInfo {
     pub(crate) deadlock_timeout: Option<Duration>,
 }
 
-/// The connection of a session, through which other sessions can cancel its statement or end it.
+/// The connection of a session, through which other sessions can cancel its statement, end it, or tell it of
+/// notifications.
 pub trait Backend: Send + Sync {
     /// Cancels the statement that runs, if there is one.
     fn cancel(&self);
 
     /// Ends the session. Its transaction is rolled back, and its client receives an error that gives the reason.
     fn terminate(&self);
+
+    /// Makes the connection look for notifications, which have come for the session. The session may be running a
+    /// statement, or waiting for its client.
+    fn notify(&self);
 }
 
 /// The public state of a session. Only the session writes it, any thread may read it.
@@ -90,6 +96,8 @@ pub(crate) struct SessionEntry {
     pub(crate) waiter: Waiter,
     /// The session's locks on tables.
     pub(crate) tables: Arc<ShownLocks>,
+    /// The channels on which the session listens, and the notifications that have come for it.
+    pub(crate) mailbox: Mailbox,
     pid: AtomicI32,
     /// The time at which the session's transaction began, or [`NONE`].
     transaction: AtomicI64,
@@ -115,6 +123,7 @@ impl SessionEntry {
             began,
             waiter,
             tables,
+            mailbox: Mailbox::default(),
             pid: AtomicI32::new(pid),
             transaction: AtomicI64::new(NONE),
             begun: AtomicBool::new(false),

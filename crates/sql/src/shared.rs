@@ -9,6 +9,7 @@ use crate::catalog::stored::Stored;
 use crate::catalog::{Catalog, Table};
 use crate::contention::{Contended, Contention};
 use crate::counters::Totals;
+use crate::notifications::Listeners;
 use crate::turns::Turns;
 use crate::types::now;
 use crate::{MemoryLimit, Times, schema};
@@ -100,6 +101,7 @@ pub struct Shared {
     pub(crate) activity: Activity,
     pub(crate) contention: Contention,
     pub(crate) advisory: AdvisoryLocks,
+    pub(crate) listeners: Listeners,
     /// The queues of statements that are retried in place of a wait.
     pub(crate) turns: Arc<Turns>,
     /// The admission control of transaction blocks that abort each other, or `None` if [`Config::holds_back`] is off or
@@ -120,6 +122,7 @@ impl Shared {
         meter::watch(config.memory_limit.bytes().unwrap_or(usize::MAX));
         let admission = (config.holds_back && engine.admission().is_none()).then(Arc::default);
         let releases_early = engine.early_release().is_some();
+        let listeners = Listeners::new(config.memory_limit);
         Self {
             engine,
             config,
@@ -131,6 +134,7 @@ impl Shared {
             activity: Activity::default(),
             contention: Contention::default(),
             advisory: AdvisoryLocks::default(),
+            listeners,
             turns: Arc::default(),
             admission,
             releases_early,

@@ -30,6 +30,7 @@ const SQL: Layered = Layered {
             "advisory",
             "contention",
             "counters",
+            "notifications",
             "session_entry",
             "settings",
             "table_lock",

@@ -3,7 +3,7 @@
 use crate::socket::has_left;
 use hotrow_sql::Backend;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
-use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
+use hotrow_sync::{Arc, Mutex, MutexGuard, OnceLock, Waiter};
 use socket2::Socket;
 use std::net::Shutdown;
 use subtle::ConstantTimeEq;
@@ -28,6 +28,15 @@ pub struct ClientHandle {
     has_spoken: AtomicBool,
     closing: AtomicBool,
     statement: Mutex<Statement>,
+    idle_waker: OnceLock<Arc<dyn IdleWaker>>,
+}
+
+/// The means by which other threads wake an idle connection, as its execution model provides them.
+pub trait IdleWaker: Send + Sync {
+    /// Makes the thread that looks after the connection look whether there is work, although the client has sent
+    /// nothing. If the connection is not idle, its own thread looks when it becomes idle, and the call need not have an
+    /// effect.
+    fn wake_idle(&self);
 }
 
 struct Statement {
@@ -45,6 +54,7 @@ impl ClientHandle {
             has_spoken: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             statement: Mutex::new(Statement { waiter: None, is_running: false }),
+            idle_waker: OnceLock::new(),
         }
     }
 
@@ -68,6 +78,12 @@ impl ClientHandle {
     /// Whether [`note_input`](Self::note_input) was called: the server has read something from the client.
     pub fn has_spoken(&self) -> bool {
         self.has_spoken.load(Ordering::Acquire)
+    }
+
+    /// Sets how other threads wake the connection while it is idle. The execution model calls it once.
+    pub fn set_idle_waker(&self, waker: Arc<dyn IdleWaker>) {
+        // A connection has one model.
+        let _ = self.idle_waker.set(waker);
     }
 
     /// Records that a statement begins, so that [`cancel`](Self::cancel) reaches it.
@@ -140,5 +156,11 @@ impl Backend for ClientHandle {
 
     fn terminate(&self) {
         self.close();
+    }
+
+    fn notify(&self) {
+        if let Some(waker) = self.idle_waker.get() {
+            waker.wake_idle();
+        }
     }
 }

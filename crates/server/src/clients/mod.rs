@@ -9,7 +9,7 @@
 
 mod handle;
 
-pub use handle::ClientHandle;
+pub use handle::{ClientHandle, IdleWaker};
 
 use crate::ServerError;
 use crate::auth::random;

@@ -105,9 +105,21 @@ impl<S: Read + Write> Connection<S> {
                 }
                 Ok(None) if self.is_too_long => return Some(End::Terminated(out_of_memory())),
                 Ok(None) if self.at_end => return Some(End::Left),
+                Ok(None) if self.deliver().is_err() => return Some(End::Left),
                 Ok(None) => return self.idle(),
             }
         }
+    }
+
+    /// Writes the notifications that have come for the session, unless it is in a transaction.
+    fn deliver(&mut self) -> io::Result<()> {
+        for notification in self.session.take_notifications() {
+            backend::notification(&mut self.out, &notification);
+            if self.out.len() >= OUTPUT_LIMIT {
+                flush(&mut self.stream, &mut self.out)?;
+            }
+        }
+        Ok(())
     }
 
     /// Notes that the session waits for its client. Returns the reason why the connection ends if the session has
@@ -161,9 +173,23 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Whether [`answer`](Self::answer) should be called now: there is a message to answer, the connection is to end,
-    /// or an idle time-out may have passed.
+    /// there are notifications to send, or an idle time-out may have passed.
     pub fn has_work(&self) -> bool {
-        self.at_end || self.input.has_frame(self.limit) || self.client.is_closing() || self.is_overdue()
+        self.at_end
+            || self.has_notifications()
+            || self.input.has_frame(self.limit)
+            || self.client.is_closing()
+            || self.is_overdue()
+    }
+
+    /// Whether there are notifications to send.
+    pub fn has_notifications(&self) -> bool {
+        self.session.has_notifications()
+    }
+
+    /// Whether notifications may come while the client sends nothing.
+    pub fn is_listening(&self) -> bool {
+        self.session.is_listening()
     }
 
     /// Whether other sessions may be waiting for this one, because it is in a transaction or holds an advisory lock.
@@ -284,6 +310,8 @@ impl<S: Read + Write> Connection<S> {
         };
         if status == b'I' {
             self.portals.clear_named();
+            // A client that is lost is noticed when the answer is sent.
+            let _ = self.deliver();
         }
         backend::ready_for_query(&mut self.out, status);
     }
@@ -306,6 +334,11 @@ pub enum Received {
 }
 
 impl Connection<Stream> {
+    /// Whether a read would return bytes that were read from the socket before. The system gives no notice of them.
+    pub fn has_read_ahead(&mut self) -> bool {
+        self.stream.has_read_ahead()
+    }
+
     /// Reads the bytes that have come. If there are none, waits for some, at most until
     /// [`idle_until`](Self::idle_until). An error counts as the end of the input.
     pub fn receive_in_time(&mut self) {

@@ -164,12 +164,30 @@ impl Conversation {
         }
     }
 
-    /// Whether [`proceed`](Self::proceed) should be called now: there is a message to answer, an answer to send, or a
+    /// Whether [`proceed`](Self::proceed) should be called now: there is a message to answer, something to send, or a
     /// reason to end the connection, or the client has not logged in yet.
     pub fn has_work(&self) -> bool {
         match &self.state {
             State::Begun(connection) => self.is_late || connection.has_work(),
             State::Arrived(..) | State::Over => true,
+        }
+    }
+
+    /// Whether there are notifications to send to a client that has sent nothing.
+    pub fn has_notifications(&self) -> bool {
+        matches!(&self.state, State::Begun(connection) if connection.has_notifications())
+    }
+
+    /// Whether notifications may come while the client sends nothing.
+    pub fn is_listening(&self) -> bool {
+        matches!(&self.state, State::Begun(connection) if connection.is_listening())
+    }
+
+    /// Whether [`receive`](Self::receive) has something to read of which the system gives no notice.
+    pub fn has_read_ahead(&mut self) -> bool {
+        match &mut self.state {
+            State::Begun(connection) => connection.has_read_ahead(),
+            State::Arrived(..) | State::Over => false,
         }
     }
 

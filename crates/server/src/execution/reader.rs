@@ -160,6 +160,13 @@ impl<M, C> Reader<M, C> {
         core.agenda.enqueue(number, || idle.is_some_and(|conversation| conversation.may_be_waited_for()));
     }
 
+    /// Makes a connection ready if it is idle, because there is something to send.
+    pub fn wake_idle(&mut self, number: usize) {
+        if self.get(number).is_some_and(|connection| connection.idle.is_some()) {
+            self.enqueue(number);
+        }
+    }
+
     /// Reads the bytes that have come on an idle connection. If there is then a message to answer or another thing to
     /// do, returns the conversation, and the connection is no longer idle. Returns `None` if there is nothing to do, or
     /// if the connection was not idle.
@@ -183,13 +190,15 @@ impl<M, C> Reader<M, C> {
     }
 
     /// Makes a connection idle again when its messages are answered, and stores its conversation. The connection is
-    /// ready at once if its socket may have more to read.
+    /// ready at once if its socket may have more to read, or if there are notifications to send.
     pub fn rest(&mut self, number: usize, mut conversation: Box<Conversation>) {
         conversation.rest();
         let Some(connection) = self.get_mut(number) else { return };
-        let (until, readable) = (conversation.idle_until(), connection.readable);
+        // Notifications may have come since the messages were answered. Later ones wake the idle connection.
+        let has_more = connection.readable || conversation.has_notifications();
+        let until = conversation.idle_until();
         connection.idle = Some(conversation);
-        if readable {
+        if has_more {
             self.enqueue(number);
         }
         self.core.agenda.set_timer(number, until);

@@ -13,6 +13,7 @@
 
 use super::agenda::Agenda;
 use crate::ServerError;
+use crate::clients::IdleWaker;
 use crate::shared::Shared;
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::coroutine::Stack;
@@ -91,6 +92,22 @@ impl<M> WorkerHandle<M> {
     /// Whether `self` and `other` are handles of the same worker.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inbox, &other.inbox)
+    }
+}
+
+/// The waker of an idle connection that stays with one worker: it sends the worker a message.
+pub struct InboxWaker<M> {
+    /// The worker's inbox.
+    pub inbox: Arc<Inbox<M>>,
+    /// The message that makes the worker look at the connection with a number.
+    pub message: fn(usize) -> M,
+    /// The connection's number at the worker.
+    pub number: usize,
+}
+
+impl<M: Send> IdleWaker for InboxWaker<M> {
+    fn wake_idle(&self) {
+        self.inbox.send((self.message)(self.number));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use bytes::{BufMut, BytesMut};
 use hotrow_sql::types::{Styles, encode_binary, encode_text, oid, type_len, typmod};
-use hotrow_sql::{CopyEncoding, OutputColumn, SqlError};
+use hotrow_sql::{CopyEncoding, Notification, OutputColumn, SqlError};
 use hotrow_storage::{Type, Value};
 use pgwire::error::ErrorInfo;
 use pgwire::messages::Message;
@@ -140,6 +140,15 @@ pub fn error(out: &mut BytesMut, severity: &str, error: &SqlError) {
 /// Writes a NoticeResponse message. `severity` is a word such as `WARNING` or `NOTICE`. Texts are cut to 4 KiB.
 pub fn notice(out: &mut BytesMut, severity: &str, error: &SqlError) {
     put(out, &NoticeResponse::from(info(severity, error)));
+}
+
+/// Writes a NotificationResponse message: a notification that has come for the session.
+pub fn notification(out: &mut BytesMut, notification: &Notification) {
+    let at = begin(out, b'A');
+    out.put_i32(notification.pid);
+    put_text(out, &notification.channel);
+    put_text(out, &notification.payload);
+    end(out, at);
 }
 
 /// Writes a ParameterStatus message: the present value of a setting about whose changes clients are informed.

@@ -82,6 +82,19 @@ impl Stream {
         matches!(self.kind, Kind::Tls(_))
     }
 
+    /// Whether a read would return bytes that were read from the socket before: those of a TLS record that is larger
+    /// than the reader's buffer.
+    pub fn has_read_ahead(&mut self) -> bool {
+        match &mut self.kind {
+            Kind::Plain(_) => false,
+            Kind::Tls(stream) => {
+                let state = stream.conn.process_new_packets();
+                // The next read returns the error.
+                state.map_or(true, |state| state.plaintext_bytes_to_read() > 0)
+            }
+        }
+    }
+
     fn socket(&mut self) -> &mut Socket {
         match &mut self.kind {
             Kind::Plain(socket) => socket,

@@ -258,7 +258,7 @@ pub fn failure(body: &[u8]) -> Failure {
     failure
 }
 
-fn texts(body: &[u8]) -> Vec<String> {
+pub fn texts(body: &[u8]) -> Vec<String> {
     body.split(|&byte| byte == 0).map(|text| String::from_utf8_lossy(text).into_owned()).collect()
 }
 

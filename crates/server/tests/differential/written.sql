@@ -198,6 +198,46 @@ create table c1(a int) on commit drop
 create table c1(a int) on commit delete rows
 create table c1(a int) on commit preserve rows
 create table c2(a int) with (fillfactor=70)
+listen written_b
+listen "Written A"
+listen written_b
+select * from pg_listening_channels()
+select c || '!' from pg_listening_channels() with ordinality x(c, n) order by n desc
+begin
+unlisten *
+listen written_c
+select count(*) from pg_listening_channels()
+rollback
+begin read only
+unlisten written_b
+notify written_unheard, 'x'
+commit
+select pg_listening_channels()
+notify written_unheard, e'\\x41\tb'
+notify written_unheard, $a$ b $a$
+notify written_unheard, 5
+notify written_unheard, 'a', 'b'
+notify ""
+notify 'a'
+listen *
+listen 'a'
+unlisten a, b
+select pg_notify('', 'x')
+select pg_notify(null, 'x')
+select pg_notify(repeat('x', 64), 'x')
+select pg_notify('written_unheard', repeat('x', 8000))
+select pg_notify('x')
+select pg_notify('x', 1)
+select count(pg_notify('written_unheard', n::text)) from generate_series(1, 3) n
+do $$ begin unlisten *; notify written_unheard, 'x'; perform pg_notify('', 'x'); end $$
+do $$ begin unlisten *; listen written_d; end $$
+select pg_listening_channels()
+create function written_notify() returns int language plpgsql as $$ begin listen written_e; notify written_unheard, 'x'; unlisten written_d; return 1; end $$
+select written_notify()
+select pg_listening_channels()
+unlisten *
+select pg_listening_channels()
+select pg_notification_queue_usage() < 1
 discard sequences
 select currval('s')
 select lastval()

@@ -21,6 +21,8 @@ use crate::parse::body::{
 use crate::parse::lex::tokenize;
 use crate::parse::names::relation_name;
 use crate::parse::procedure::Language;
+use crate::parse::utility::Utility;
+use crate::parse::{self, Parsed};
 use crate::plan::{
     Body, Node, Plan, Planned, PlannedStatement, PlannedValue, Slots, Statement, Step, StepKind, Target,
     only_reads_itself, triggers,
@@ -483,7 +485,8 @@ impl Compiler<'_> {
     pub(super) fn statement(&mut self, written: &StatementSyntax) -> Result<PlannedStatement, SqlError> {
         let (statement, text) = match &written.what {
             Executed::Sql { statement, text, .. } => (statement, text),
-            Executed::Other(_) | Executed::Dynamic { .. } => return Err(unsupported("EXECUTE in a procedure")),
+            Executed::Other(text) => return self.other(&text.text),
+            Executed::Dynamic { .. } => return Err(unsupported("EXECUTE in a procedure")),
         };
         let mut binder = binder(text, self.view, &self.variables, Some(self.enclosing));
         let ((plan, columns), outputs) = binder.body_plan(statement)?;
@@ -497,6 +500,18 @@ impl Compiler<'_> {
         };
         self.columns = columns;
         Ok(PlannedStatement { plan, into, strict: written.strict })
+    }
+
+    /// Plans NOTIFY, LISTEN or UNLISTEN.
+    fn other(&mut self, text: &str) -> Result<PlannedStatement, SqlError> {
+        let mut tokens = Vec::new();
+        tokenize(text, &mut tokens)?;
+        let utility = match parse::parse(text, &tokens)? {
+            Parsed::Utility(utility @ (Utility::Notify { .. } | Utility::Channels(_))) => utility,
+            _ => return Err(unsupported("this statement in a procedure")),
+        };
+        self.columns.clear();
+        Ok(PlannedStatement { plan: Plan::Utility(Box::new(utility)), into: Vec::new(), strict: false })
     }
 }
 

@@ -207,8 +207,9 @@ impl Binder<'_> {
                 _ => return Err(wrong()),
             },
             TableFunction::Matches => match_types(&types).ok_or_else(wrong)?,
+            TableFunction::Channels if types.is_empty() => (Vec::new(), vec![(None, Type::Text)]),
             TableFunction::Keywords if types.is_empty() => (Vec::new(), keyword_columns()),
-            TableFunction::Keywords => return Err(wrong()),
+            TableFunction::Keywords | TableFunction::Channels => return Err(wrong()),
             TableFunction::Series => {
                 if !(2..=3).contains(&types.len()) {
                     return Err(wrong());

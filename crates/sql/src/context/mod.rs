@@ -1,11 +1,13 @@
 //! The context of a session: the inputs of an expression other than its row. They are the catalog, the settings, the
 //! numbers that the session got from sequences, and the modes of its transaction.
 
+mod notifications;
 mod sequences;
 mod shown;
 
 use crate::catalog::{Changes, View};
 use crate::client::Notice;
+use crate::notifications::Pending;
 use crate::session_entry::SessionEntry;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -48,6 +50,8 @@ pub(crate) struct TransactionContext {
     pub(crate) isolation: Cell<Isolation>,
     /// The number of the transaction, or zero if no statement has requested it.
     pub(crate) number: Cell<u64>,
+    /// The notifications and the changes of channels that the transaction has asked for.
+    pub(crate) notifications: RefCell<Pending>,
 }
 
 impl SessionContext {

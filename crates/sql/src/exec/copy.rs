@@ -80,13 +80,14 @@ impl Exec<'_> {
             return run(self);
         }
         let savepoint = self.txn.savepoint();
-        let deferred = self.deferred.len();
+        let (deferred, notifications) = (self.deferred.len(), self.env.mark_notifications());
         loop {
             let abort = match run(self) {
                 Err(Fail::Abort(abort @ (Abort::Conflict | Abort::WriteConflict))) => abort,
                 ended => return ended,
             };
             self.deferred.truncate(deferred);
+            self.env.undo_notifications(notifications);
             if !self.txn.give_way(Some(savepoint))? {
                 return Err(abort.into());
             }

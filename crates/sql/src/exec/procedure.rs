@@ -7,8 +7,11 @@ use super::{Exec, Fail, owned, width};
 use crate::catalog::procedure::{FunctionTraits, Procedure, Returns};
 use crate::client::Notice;
 use crate::context::SessionContext;
+use crate::error::unsupported;
 use crate::expr::{Env, Expr, Input, Kept, lost};
+use crate::notifications::PendingMark;
 use crate::parse::procedure::Volatility;
+use crate::parse::utility::Utility;
 use crate::plan::deferred::DeferredMark;
 use crate::plan::{
     Body, Call, Callee, Plan, Planned, PlannedStatement, PlannedValue, Slots, Target, read_only_violation, writing,
@@ -194,6 +197,16 @@ impl<'x> Running<'_, 'x> {
         Ok((count, first))
     }
 
+    /// Runs NOTIFY, LISTEN or UNLISTEN. A body has no other statements without rows.
+    fn notify(&self, utility: &Utility) -> Result<(), SqlError> {
+        let context = self.exec.env.context.ok_or_else(|| unsupported("a notification in this place"))?;
+        match utility {
+            Utility::Notify { channel, payload } => context.notify(channel, payload),
+            Utility::Channels(action) => context.change_channels(action.clone()),
+            _ => Err(lost("a plan")),
+        }
+    }
+
     /// Checks that a plan may run: in a read-only transaction, or a function that is not VOLATILE, it must not write.
     fn check_writes(&self, plan: &Plan) -> Result<(), SqlError> {
         let is_steady = |function: &FunctionTraits| function.volatility != Volatility::Volatile;
@@ -211,7 +224,7 @@ impl<'x> Running<'_, 'x> {
 impl Machine for Running<'_, '_> {
     type Form = Planned;
     type Scope = ();
-    type Mark = (Savepoint, DeferredMark);
+    type Mark = (Savepoint, DeferredMark, PendingMark);
 
     fn check(&self) -> Result<(), SqlError> {
         self.exec.env.check_cancelled()
@@ -254,6 +267,10 @@ impl Machine for Running<'_, '_> {
 
     fn run(&mut self, statement: &PlannedStatement) -> Result<u64, Fail> {
         let into = &statement.into;
+        if let Plan::Utility(utility) = &statement.plan {
+            self.notify(utility)?;
+            return Ok(0);
+        }
         if let Plan::Call(call) = &statement.plan {
             let read_only = self.read_only;
             let row = self.within().call(call, read_only)?;
@@ -289,13 +306,14 @@ impl Machine for Running<'_, '_> {
     }
 
     fn mark(&mut self) -> Result<Self::Mark, Fail> {
-        Ok((self.exec.txn.savepoint(), self.exec.deferred.mark()))
+        Ok((self.exec.txn.savepoint(), self.exec.deferred.mark(), self.exec.env.mark_notifications()))
     }
 
-    fn release(&mut self, (savepoint, deferred): Self::Mark, undoes: bool) {
+    fn release(&mut self, (savepoint, deferred, notifications): Self::Mark, undoes: bool) {
         if undoes {
             self.exec.txn.rollback_to(savepoint);
             self.exec.deferred.rollback_to(&deferred);
+            self.exec.env.undo_notifications(notifications);
         }
     }
 

@@ -14,7 +14,7 @@ impl Exec<'_> {
     pub(super) fn rows_of(&mut self, rows: &RowsOf, sink: Sink<'_>) -> Result<(), Fail> {
         let arguments = self.with_subqueries(|env| evaluate(rows, env, &Input::NONE))?;
         let mut next = match &rows.function {
-            RowSource::BuiltIn(function) => rows_for(*function, &arguments, self.env.styles.zone)?,
+            RowSource::BuiltIn(function) => rows_for(*function, &arguments, &self.env)?,
             RowSource::User(function) => {
                 let callee = function.callee.get::<Callee>().ok_or_else(|| lost("a function"))?;
                 kept(self.invoke_rows(callee, &arguments)?)
@@ -49,7 +49,7 @@ impl Exec<'_> {
             let mut nexts = Vec::with_capacity(functions.len());
             for (function, arguments) in functions.iter().zip(&arguments) {
                 nexts.push(Some(match &function.function {
-                    RowSource::BuiltIn(function) => rows_for(*function, arguments, env.styles.zone)?,
+                    RowSource::BuiltIn(function) => rows_for(*function, arguments, env)?,
                     RowSource::User(function) => kept(invoke_rows(&function.callee, arguments, env)?),
                 }));
             }
@@ -109,21 +109,18 @@ fn keywords<'n>() -> Next<'n> {
 /// A function that writes the values of the next row into a vector. Returns `false` if there is no further row.
 pub(super) type Next<'n> = Box<dyn FnMut(&mut Vec<Value<'static>>) -> Result<bool, SqlError> + 'n>;
 
-/// Returns the rows of a function for these arguments in a time zone.
-fn rows_for<'n>(
-    function: TableFunction,
-    arguments: &'n [Value<'static>],
-    zone: SessionZone,
-) -> Result<Next<'n>, SqlError> {
+/// Returns the rows of a function for these arguments.
+fn rows_for<'n>(function: TableFunction, arguments: &'n [Value<'static>], env: &Env<'_>) -> Result<Next<'n>, SqlError> {
     match function {
         TableFunction::Unnest => Ok(unnest(arguments)),
-        TableFunction::Series => series(arguments, zone),
+        TableFunction::Series => series(arguments, env.styles.zone),
         TableFunction::Subscripts => Ok(subscripts(arguments)),
         TableFunction::ExpandArray => Ok(expand(arguments)),
         TableFunction::Ancestors => Ok(none()),
         TableFunction::Options => Ok(options(arguments)),
         TableFunction::Keywords => Ok(keywords()),
         TableFunction::Matches => matches(arguments),
+        TableFunction::Channels => Ok(channels(env)),
         TableFunction::Json(function) => json_rows::rows(function, arguments),
     }
 }
@@ -144,6 +141,18 @@ fn kept<'n>(rows: Kept) -> Next<'n> {
 /// Returns a source without rows.
 fn none<'n>() -> Next<'n> {
     Box::new(|_| Ok(false))
+}
+
+/// Returns the channels on which the session listens.
+fn channels<'n>(env: &Env<'_>) -> Next<'n> {
+    let channels = env.context.map(|context| context.entry.mailbox.channels());
+    let mut channels = channels.unwrap_or_default().into_iter();
+    Box::new(move |row| {
+        let channel = channels.next();
+        let is_found = channel.is_some();
+        row.extend(channel.map(|channel| Value::Text(channel.to_string().into())));
+        Ok(is_found)
+    })
 }
 
 /// Returns the matches of a pattern in a text.

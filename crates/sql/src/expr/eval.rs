@@ -5,6 +5,7 @@ use super::frame::{self, Content, Frame, lost};
 use super::{Expr, Like, cast, compare, pattern, same, value_bytes};
 use crate::context::SessionContext;
 use crate::memory::check_size;
+use crate::notifications::PendingMark;
 use crate::types::Styles;
 use crate::{MemoryLimit, SqlError, depth};
 use hotrow_storage::{RowRef, Value};
@@ -103,6 +104,19 @@ impl<'a> Env<'a> {
     #[inline]
     pub fn check_read(&self) -> Result<(), SqlError> {
         if self.keeps_reads { self.memory.check() } else { Ok(()) }
+    }
+
+    /// Returns the present state of the transaction's notifications, for a later
+    /// [`undo_notifications`](Self::undo_notifications).
+    pub(crate) fn mark_notifications(&self) -> PendingMark {
+        self.context.map(SessionContext::mark_notifications).unwrap_or_default()
+    }
+
+    /// Forgets the transaction's notifications since `mark`.
+    pub(crate) fn undo_notifications(&self, mark: PendingMark) {
+        if let Some(context) = self.context {
+            context.undo_notifications(mark);
+        }
     }
 
     /// Fails if the statement is cancelled, and lets other work run if the statement has run for long. Loops over rows

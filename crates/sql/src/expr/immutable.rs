@@ -29,6 +29,7 @@ fn is_immutable_call(function: Function, arguments: &[Expr], is_zoned: &dyn Fn(&
         | Function::Catalog(_)
         | Function::Session(_)
         | Function::Lock(_)
+        | Function::Notification(_)
         | Function::Setting(_) => false,
         Function::Time(function) => match function {
             TimeFunction::ToCharacters | TimeFunction::ToDate | TimeFunction::MakeTimestampTz => false,

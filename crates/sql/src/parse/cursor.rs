@@ -1,6 +1,7 @@
 //! A position in a statement's tokens, from which statements are read by hand.
 
 use super::lex::{Token, TokenKind, character_position, identifier, string_value};
+use super::string::special_string_value;
 use crate::schema::RelationName;
 use crate::{SqlError, state};
 use std::ops::Range;
@@ -139,6 +140,10 @@ impl<'a> Cursor<'a> {
     /// Takes an identifier and returns the name that it means.
     pub(super) fn name(&mut self) -> Result<String, SqlError> {
         match self.tokens.get(self.at) {
+            Some(token) if self.text(token) == "\"\"" => {
+                let message = "zero-length delimited identifier at or near \"\"\"\"";
+                Err(SqlError::new(state::SYNTAX_ERROR, message).at(self.position()))
+            }
             Some(token) if matches!(token.kind, TokenKind::Word | TokenKind::Quoted) => {
                 self.at += 1;
                 Ok(identifier(token, self.sql))
@@ -214,8 +219,7 @@ impl<'a> Cursor<'a> {
         let text = token.text(self.sql);
         let value = match token.kind {
             TokenKind::String => string_value(text),
-            // E'…' as COPY's options use it: one escaped character, mostly a tab.
-            TokenKind::OtherString if text.starts_with(['e', 'E']) => unescape(&string_value(&text[1..])),
+            TokenKind::OtherString => special_string_value(text).ok_or_else(|| self.unexpected())?,
             _ => return Err(self.unexpected()),
         };
         self.at += 1;
@@ -315,24 +319,4 @@ impl<'a> Cursor<'a> {
             None => SqlError::new(state::SYNTAX_ERROR, "syntax error at end of input").at(self.position()),
         }
     }
-}
-
-fn unescape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        out.push(match character {
-            '\\' => match characters.next() {
-                Some('t') => '\t',
-                Some('n') => '\n',
-                Some('r') => '\r',
-                Some('b') => '\u{8}',
-                Some('f') => '\u{c}',
-                Some(other) => other,
-                None => '\\',
-            },
-            other => other,
-        });
-    }
-    out
 }

@@ -6,8 +6,9 @@
 //! | `definition`, `enumeration` | CREATE SCHEMA, CREATE TYPE, COMMENT, OWNER TO, GRANT and the like, read by hand |
 //! | `body` | the bodies of procedures and of DO |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
-//! | `utility`, `copy`, `procedure`, `trigger`, `sequence`, `cursors`, `explain` | statements that are read by hand |
+//! | `utility`, `copy`, `procedure`, `trigger`, `sequence`, `cursors`, `explain`, `notifications` | statements that are read by hand |
 //! | `cursor` | a place in a statement's tokens, for reading by hand |
+//! | `string` | strings with escapes or between dollars |
 //! | `names`, `types` | from the syntax of names to the relations, procedures and types that they mean |
 //! | `size` | the memory that reading a text takes |
 //! | `like` | the element LIKE of CREATE TABLE, which sqlparser knows only alone |
@@ -32,11 +33,13 @@ pub mod lex;
 pub mod like;
 pub mod names;
 pub mod normalise;
+mod notifications;
 mod only;
 pub mod procedure;
 mod row_locks;
 pub mod sequence;
 mod size;
+mod string;
 mod syntax;
 pub mod trigger;
 mod types;

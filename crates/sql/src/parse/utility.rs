@@ -5,9 +5,11 @@ use super::body::BodySyntax;
 use super::cursor::Cursor;
 use super::cursors::{self, DeclareCursor, Fetch};
 use super::definition::{self, Definition};
+use super::notifications;
 use super::procedure::{self, CreateProcedure, DropProcedures};
 use super::sequence::{self, AlterSequence, CreateSequence};
 use crate::copy::CopyOptions;
+use crate::notifications::Action;
 use crate::parse::ExplainOptions;
 use crate::schema::{RelationName, SEARCH_PATH, quoted};
 use crate::types::interval_text::{self, Fields, Unit};
@@ -128,6 +130,12 @@ pub enum Utility {
     Fetch(Fetch),
     /// CLOSE; `None` is ALL.
     CloseCursor(Option<String>),
+    /// LISTEN and UNLISTEN
+    Channels(Action),
+    Notify {
+        channel: String,
+        payload: String,
+    },
 }
 
 impl Utility {
@@ -213,13 +221,10 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
             cursor.expect("to")?;
             Utility::Backup(cursor.string()?)
         }
-        "unlisten" => {
-            cursor.advance();
-            if !cursor.take_symbol(b'*') {
-                cursor.name()?;
-            }
-            // LISTEN is not supported, so no session could receive a notification.
-            Utility::Maintenance { tag: "UNLISTEN", tables: Vec::new() }
+        "listen" | "unlisten" => Utility::Channels(notifications::channels(cursor)?),
+        "notify" => {
+            let (channel, payload) = notifications::notify(cursor)?;
+            Utility::Notify { channel, payload }
         }
         "lock" => lock(cursor)?,
         "truncate" => truncate(cursor)?,

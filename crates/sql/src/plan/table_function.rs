@@ -22,7 +22,7 @@ impl RowsOf {
         let own = match &self.function {
             RowSource::BuiltIn(TableFunction::Unnest) => self.arguments.len(),
             RowSource::BuiltIn(TableFunction::Series | TableFunction::Subscripts | TableFunction::Ancestors) => 1,
-            RowSource::BuiltIn(TableFunction::Matches) => 1,
+            RowSource::BuiltIn(TableFunction::Matches | TableFunction::Channels) => 1,
             RowSource::BuiltIn(TableFunction::ExpandArray | TableFunction::Options) => 2,
             RowSource::BuiltIn(TableFunction::Json(function)) => function.columns().len(),
             RowSource::BuiltIn(TableFunction::Keywords) => 5,
@@ -95,6 +95,8 @@ pub enum TableFunction {
     /// `regexp_matches`: the matches of a pattern in a text, each as an array of its parts in parentheses. Without the
     /// option `g` in the third argument, there is at most one.
     Matches,
+    /// `pg_listening_channels`: the channels on which the session listens.
+    Channels,
     /// A function of the parts of a JSON value.
     Json(JsonRows),
 }
@@ -187,6 +189,7 @@ impl TableFunction {
             ("pg_catalog", "pg_options_to_table") => TableFunction::Options,
             ("pg_catalog", "pg_get_keywords") => TableFunction::Keywords,
             ("pg_catalog", "regexp_matches") => TableFunction::Matches,
+            ("pg_catalog", "pg_listening_channels") => TableFunction::Channels,
             ("information_schema", "_pg_expandarray") => TableFunction::ExpandArray,
             ("pg_catalog", name) => TableFunction::Json(JsonRows::named(name)?),
             _ => return None,
@@ -204,6 +207,7 @@ impl TableFunction {
             TableFunction::Ancestors => "pg_partition_ancestors",
             TableFunction::Keywords => "pg_get_keywords",
             TableFunction::Matches => "regexp_matches",
+            TableFunction::Channels => "pg_listening_channels",
             TableFunction::Json(function) => function.name(),
         }
     }

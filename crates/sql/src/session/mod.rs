@@ -22,6 +22,7 @@
 //! | `transaction` | from BEGIN to COMMIT, failures, savepoints |
 //! | `engine` | the engine's part of a transaction: its begin, optimistic or pessimistic, its counts |
 //! | `directory` | CHECKPOINT and BACKUP TO |
+//! | `notifications` | NOTIFY and LISTEN: what a commit does for them, and what has come for the session |
 //! | `stored` | a database with a log: storing definitions, refusing changes, waiting for records |
 //! | `idle` | a session whose client sends nothing |
 //! | `explain` | EXPLAIN ANALYZE |
@@ -40,6 +41,7 @@ mod fresh;
 mod held;
 mod idle;
 mod named;
+mod notifications;
 mod output;
 mod planned;
 mod portal;
@@ -216,6 +218,7 @@ impl Session {
         self.rollback_all();
         self.give_advisory_back(Scope::Session);
         self.kept.clear();
+        self.database.listeners.leave(&self.entry);
         self.idle();
     }
 

@@ -4,6 +4,7 @@ use super::Session;
 use super::planned::is_plannable;
 use super::transaction::Phase;
 use crate::locks::deadlock;
+use crate::notifications::PendingMark;
 use crate::plan::Statement;
 use crate::turns::Turn;
 use crate::watched::Spot;
@@ -38,12 +39,14 @@ impl Attempts {
 }
 
 /// The start of a statement that may be undone by itself.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Start {
-    /// The engine's transaction begins with the statement.
-    Begin,
-    /// The statement starts at a savepoint within the engine's transaction, after this number of deferred checks.
-    At(Savepoint, usize),
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Start {
+    /// The savepoint within the engine's transaction, or `None` if that begins with the statement.
+    savepoint: Option<Savepoint>,
+    /// The number of deferred checks before the statement.
+    deferred: usize,
+    /// The notifications before the statement.
+    notifications: PendingMark,
 }
 
 /// The longest pause between two attempts of a statement that meets a conflict: about as long as an interactive
@@ -64,7 +67,7 @@ impl Session {
             unseen && self.transaction.phase == Phase::Implicit && (self.transaction.executed == 0 || corrected);
         let retryable = abort.is_retryable() && !self.is_lock_timeout(abort);
         if unseen && retryable && !corrected && self.engine.begun {
-            match self.give_way(Start::Begin, attempts) {
+            match self.give_way(Start::default(), attempts) {
                 Ok(true) => {
                     self.engine_aborted(abort);
                     return Ok(());
@@ -93,9 +96,11 @@ impl Session {
     pub(super) fn start_request(&mut self, statement: &Statement) -> Option<Start> {
         let is_request =
             self.engine.txn.capabilities().retries_requests || self.waits_for_writers() && !statement.only_reads();
-        let deferred = self.transaction.deferred.len();
-        (is_request && is_plannable(&statement.plan))
-            .then(|| if self.engine.begun { Start::At(self.engine.txn.savepoint(), deferred) } else { Start::Begin })
+        (is_request && is_plannable(&statement.plan)).then(|| Start {
+            savepoint: self.engine.begun.then(|| self.engine.txn.savepoint()),
+            deferred: if self.engine.begun { self.transaction.deferred.len() } else { 0 },
+            notifications: self.context.mark_notifications(),
+        })
     }
 
     /// Whether a statement that meets another transaction's change of a row waits for that transaction to end and then
@@ -135,16 +140,11 @@ impl Session {
         if now.since(since) >= limit {
             return Err(Abort::Timeout);
         }
-        match start {
-            Start::At(savepoint, deferred) => {
-                self.engine.txn.rollback_to(savepoint);
-                self.transaction.deferred.truncate(deferred);
-            }
-            Start::Begin => {
-                self.withdraw_begin();
-                self.transaction.deferred.truncate(0);
-            }
+        match start.savepoint {
+            Some(savepoint) => self.engine.txn.rollback_to(savepoint),
+            None => self.withdraw_begin(),
         }
+        self.forget_since(start);
         self.count_retried(attempts.timed);
         attempts.requests += 1;
         self.entry.counters.count_retry();
@@ -157,19 +157,21 @@ impl Session {
     /// Undoes an attempt and waits until the blocking transaction has ended. Returns false if no such transaction is
     /// known.
     fn give_way(&mut self, start: Start, attempts: &mut Attempts) -> Result<bool, Abort> {
-        let (savepoint, deferred) = match start {
-            Start::Begin => (None, 0),
-            Start::At(savepoint, deferred) => (Some(savepoint), deferred),
-        };
-        self.transaction.deferred.truncate(deferred);
-        let waited = self.engine.txn.give_way(savepoint)?;
+        self.forget_since(start);
+        let waited = self.engine.txn.give_way(start.savepoint)?;
         if waited {
             // The engine's transaction is over if all of it was undone.
-            self.engine.begun &= savepoint.is_some();
+            self.engine.begun &= start.savepoint.is_some();
             self.count_retried(attempts.timed);
             self.count_wait(attempts);
         }
         Ok(waited)
+    }
+
+    /// Forgets what the statement has asked the commit to do: checks and notifications.
+    fn forget_since(&mut self, start: Start) {
+        self.transaction.deferred.truncate(start.deferred);
+        self.context.undo_notifications(start.notifications);
     }
 
     /// Counts an attempt after a wait. The attempt after the first wait is no retry. A later one is, since another

@@ -6,6 +6,7 @@ use crate::advisory::Scope;
 use crate::catalog::Changes;
 use crate::exec::{Fail, lock_outcome};
 use crate::locks::HeldLocks;
+use crate::notifications::PendingMark;
 use crate::parse::Parsed;
 use crate::parse::utility::{Modes, Utility};
 use crate::plan::Plan;
@@ -79,6 +80,7 @@ pub(super) struct Mark {
     changes: Changes,
     settings: SavedSettings,
     deferred: DeferredMark,
+    notifications: PendingMark,
     read_only: bool,
 }
 
@@ -207,6 +209,7 @@ impl Session {
         if self.engine.begun {
             self.check_deferred(true)?;
         }
+        let reserved = self.reserve_notifications()?;
         self.store_definitions()?;
         if self.engine.begun {
             match self.engine.txn.commit() {
@@ -233,6 +236,7 @@ impl Session {
         if let Some(log) = self.database.places() {
             log.remove(&gone);
         }
+        self.deliver_notifications(reserved);
         self.kept.cursors.end_transaction(true);
         self.ended();
         if is_unsure { Err(Abort::LogFailed.into()) } else { Ok(()) }
@@ -265,6 +269,7 @@ impl Session {
         }
         self.transaction.marks.clear();
         self.transaction.deferred.clear();
+        self.context.forget_notifications();
         self.transaction.locks.release_all();
         self.give_advisory_back(Scope::Transaction);
     }
@@ -279,6 +284,7 @@ impl Session {
         }
         self.transaction.marks.clear();
         self.transaction.deferred.clear();
+        self.context.forget_notifications();
         self.transaction.given_up = None;
         self.transaction.given_up_unheard = None;
         self.transaction.has_changes = false;
@@ -380,7 +386,8 @@ impl Session {
         let (changes, settings) = (self.context.transaction.changes.clone(), self.context.settings.borrow().save());
         let deferred = self.transaction.deferred.mark();
         let read_only = self.context.transaction.read_only.get();
-        self.transaction.marks.push(Mark { name, engine, changes, settings, deferred, read_only });
+        let notifications = self.context.mark_notifications();
+        self.transaction.marks.push(Mark { name, engine, changes, settings, deferred, notifications, read_only });
     }
 
     /// RELEASE: removes a savepoint and all later ones.
@@ -420,6 +427,7 @@ impl Session {
         let reported = self.context.settings.borrow_mut().restore(&mark.settings);
         let changes = mark.changes.clone();
         self.transaction.deferred.rollback_to(&mark.deferred);
+        self.context.undo_notifications(mark.notifications);
         match mark.engine {
             Some(engine) => self.engine.txn.rollback_to(engine),
             // The engine's transaction began after the savepoint.

@@ -10,6 +10,7 @@ use crate::client::Notice;
 use crate::depth::{Syntax, with_room};
 use crate::exec::Fail;
 use crate::expr::Input;
+use crate::notifications::Action;
 use crate::parse::lex::{TokenKind, tokenize};
 use crate::parse::utility::{Modes, Utility};
 use crate::parse::{parse_arguments, parse_type};
@@ -112,6 +113,8 @@ impl Session {
             Utility::DropProcedures(drop) => return self.ddl(|ddl| ddl.drop_procedures(drop), output),
             Utility::Fetch(fetch) => return self.fetch(fetch, statement.columns(), output),
             Utility::CloseCursor(name) => self.close_cursor(name.as_deref())?,
+            Utility::Channels(action) => self.change_channels(action)?,
+            Utility::Notify { channel, payload } => self.notify(channel, payload)?,
             // Planned as statements of their own.
             Utility::Explain(..) => Tag::Word("EXPLAIN"),
             Utility::DeclareCursor(_) => Tag::Word("DECLARE CURSOR"),
@@ -318,6 +321,7 @@ impl Session {
         }
         self.kept.statements.clear();
         self.kept.cursors.clear();
+        self.context.change_channels(Action::UnlistenAll)?;
         self.give_advisory_back(Scope::Session);
         self.context.forget_numbers();
         self.reset(None, output)?;

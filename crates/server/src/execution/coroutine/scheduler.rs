@@ -1,5 +1,6 @@
 //! How the coroutine of a connection waits, and how other threads wake it.
 
+use crate::clients::IdleWaker;
 use crate::execution::worker::SLICE;
 use crate::socket::SocketWaiter;
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,11 +31,15 @@ pub struct CoroutineScheduler {
     current: Mutex<Current>,
 }
 
-/// The inbox of a worker, as far as a [`CoroutineScheduler`] uses it: to make the worker resume a coroutine.
+/// The inbox of a worker, as far as a [`CoroutineScheduler`] uses it: to make the worker resume a coroutine, or look at
+/// an idle connection.
 pub trait Wake: Send + Sync {
     /// Makes the worker resume the coroutine of the connection with this number. If the coroutine is not suspended, the
     /// call has no effect.
     fn wake(&self, number: usize);
+
+    /// Makes the worker look at the connection with this number, if it is idle, because there is something to send.
+    fn wake_idle(&self, number: usize);
 }
 
 /// The address to which other threads send wakes.
@@ -134,6 +139,15 @@ impl CoroutineScheduler {
 
     fn address(&self) -> MutexGuard<'_, WakeAddress> {
         self.address.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+impl IdleWaker for CoroutineScheduler {
+    /// Wakes the connection at its worker. If it is moving to another worker meanwhile, the message may be lost; but
+    /// the other worker looks at the connection when it has it.
+    fn wake_idle(&self) {
+        let address = self.address();
+        address.worker.wake_idle(address.number);
     }
 }
 

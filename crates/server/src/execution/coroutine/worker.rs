@@ -43,6 +43,8 @@ pub enum Message {
     Admit(ClientSlot),
     /// The coroutine of the connection with this number was woken, and is to be resumed.
     Wake(usize),
+    /// There is something to send on the connection with this number.
+    Look(usize),
     /// Another worker moves this idle connection to the worker.
     Adopt(Box<MovedConnection>),
     /// The worker's thread is to end, because the server shuts down and all clients have left.
@@ -52,6 +54,10 @@ pub enum Message {
 impl Wake for Inbox<Message> {
     fn wake(&self, number: usize) {
         self.send(Message::Wake(number));
+    }
+
+    fn wake_idle(&self, number: usize) {
+        self.send(Message::Look(number));
     }
 }
 
@@ -89,6 +95,7 @@ impl CoroutineWorker {
     fn admit(&mut self, slot: ClientSlot) {
         let number = self.reader.take_number();
         let scheduler = Arc::new(CoroutineScheduler::new(number, self.reader.core.handle.inbox.clone()));
+        slot.client().set_idle_waker(scheduler.clone());
         let coroutine = ConnectionCoroutine::new(slot.client().clone(), scheduler.clone());
         let connection = CoroutineConnection { coroutine, first_worker: None };
         // A client that is turned away leaves nothing to undo.
@@ -141,6 +148,7 @@ impl Worker for CoroutineWorker {
         match message {
             Message::Admit(slot) => self.admit(slot),
             Message::Wake(number) => self.wake(number),
+            Message::Look(number) => self.reader.wake_idle(number),
             Message::Adopt(moved) => self.adopt(*moved),
             Message::End => self.reader.core.end(),
         }

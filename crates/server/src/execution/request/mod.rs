@@ -19,7 +19,7 @@ mod scheduler;
 
 use super::blocking::BlockingScheduler;
 use super::reader::Reader;
-use super::worker::{Worker, WorkerCore, WorkerGroup, io_threads};
+use super::worker::{InboxWaker, Worker, WorkerCore, WorkerGroup, io_threads};
 use crate::ServerError;
 use crate::clients::ClientSlot;
 use crate::conversation::Conversation;
@@ -68,6 +68,8 @@ enum Message {
     /// The messages that had come on the connection with this number are answered. The conversation is given back
     /// unless it is over.
     Answered(usize, Option<Box<Conversation>>),
+    /// There is something to send on the connection with this number.
+    Look(usize),
     /// The worker's thread is to end, because the server shuts down and all clients have left.
     End,
 }
@@ -88,6 +90,8 @@ impl RequestReader {
     fn admit(&mut self, slot: ClientSlot) {
         let number = self.reader.take_number();
         let blocking = BlockingScheduler::new(&self.reader.core.shared.config, slot.client());
+        let inbox = self.reader.core.handle.inbox.clone();
+        slot.client().set_idle_waker(Arc::new(InboxWaker { inbox, message: Message::Look, number }));
         let scheduler = Arc::new(PoolScheduler::new(self.pool.clone(), blocking));
         // A client that is turned away leaves nothing to undo.
         let _ = self.reader.admit(number, slot, (SocketWait::Through(scheduler.clone()), scheduler), ());
@@ -106,6 +110,7 @@ impl Worker for RequestReader {
             Message::Admit(slot) => self.admit(slot),
             Message::Answered(number, Some(conversation)) => self.reader.rest(number, conversation),
             Message::Answered(number, None) => drop(self.reader.remove(number)),
+            Message::Look(number) => self.reader.wake_idle(number),
             Message::End => self.reader.core.end(),
         }
     }

@@ -25,7 +25,8 @@ impl Function {
     pub fn is_volatile(self) -> bool {
         match self {
             Function::Session(function) => function.is_volatile(),
-            Function::Sequence(_) | Function::Catalog(_) | Function::Lock(_) | Function::Setting(_) => true,
+            Function::Sequence(_) | Function::Catalog(_) | Function::Lock(_) => true,
+            Function::Setting(_) | Function::Notification(_) => true,
             _ => false,
         }
     }
@@ -45,6 +46,7 @@ impl Function {
     pub(crate) fn is_strict(self) -> bool {
         match self {
             Function::Setting(function) => function.is_strict(),
+            Function::Notification(_) => false,
             _ => true,
         }
     }
@@ -101,6 +103,7 @@ impl Function {
             Function::Session(function) => function.call(&values, env),
             Function::Lock(function) => function.call(&values, env),
             Function::Setting(function) => function.call(&values, env),
+            Function::Notification(function) => function.call(&values, env),
             Function::Variadic(_) | Function::Array(_) => Ok(Value::Null),
         }
     }

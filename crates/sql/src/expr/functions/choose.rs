@@ -7,7 +7,7 @@
 //! candidates remain, the call is ambiguous.
 
 use super::function::{Function, Overload};
-use super::{catalog, interval, json, lock, number, pattern, sequence, session, setting, text, time};
+use super::{catalog, interval, json, lock, notification, number, pattern, sequence, session, setting, text, time};
 use crate::expr::{Strictness, can_cast};
 use hotrow_storage::Type;
 use std::mem::discriminant;
@@ -146,8 +146,14 @@ pub(super) fn overloads(name: &str) -> Vec<Overload> {
         time::named(name),
         interval::named(name),
     ];
-    let of_names =
-        [sequence::named(name), catalog::named(name), session::named(name), lock::named(name), setting::named(name)];
+    let of_names = [
+        sequence::named(name),
+        catalog::named(name),
+        session::named(name),
+        lock::named(name),
+        setting::named(name),
+        notification::named(name),
+    ];
     let lists = of_values.into_iter().chain(of_names);
     lists.flatten().copied().collect()
 }

@@ -28,6 +28,8 @@ pub enum Function {
     Lock(LockFunction),
     /// A function of the session's settings.
     Setting(SettingFunction),
+    /// A function of notifications.
+    Notification(NotificationFunction),
     /// A function of JSON.
     Json(JsonFunction),
     /// A function of any number of arguments.
@@ -343,6 +345,15 @@ pub enum SettingFunction {
     TransactionNumber,
     /// `pg_postmaster_start_time()`
     Started,
+}
+
+/// A function of notifications.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotificationFunction {
+    /// `pg_notify(channel, payload)`
+    Notify,
+    /// `pg_notification_queue_usage()`
+    QueueUsage,
 }
 
 /// A function of a `json` or `jsonb`.

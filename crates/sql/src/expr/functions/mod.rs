@@ -24,12 +24,13 @@
 //! | `lock` | functions of locks |
 //! | `session` | functions of the session, and functions without arguments |
 //! | `setting` | functions of settings |
+//! | `notification` | functions of notifications |
 //! | `array` | functions of arrays |
 //! | `written` | the names with which calls are shown |
 //!
 //! A module lists its functions by name, with the types of their arguments and results, and has a `call` that evaluates
 //! them. If an argument is NULL, the function is not called, and the result is NULL. Exceptions are functions in
-//! `variadic` and `array`, and `set_config`.
+//! `variadic` and `array`, `set_config`, and `pg_notify`.
 
 mod append;
 mod argument;
@@ -43,6 +44,7 @@ mod json;
 mod json_build;
 mod lock;
 mod moment;
+mod notification;
 mod number;
 mod pattern;
 mod sequence;

@@ -5,7 +5,7 @@ use super::function::{Function, Variadic};
 use hotrow_sync::OnceLock;
 
 /// The names of functions that are called with parentheses. Of several names for one function the first one counts.
-const NAMES: [&str; 105] = [
+const NAMES: [&str; 107] = [
     "abs",
     "sign",
     "ceil",
@@ -111,6 +111,8 @@ const NAMES: [&str; 105] = [
     "pg_get_serial_sequence",
     "current_setting",
     "set_config",
+    "pg_notify",
+    "pg_notification_queue_usage",
 ];
 
 /// The names of functions that are operators between two values.

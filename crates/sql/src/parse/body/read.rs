@@ -317,6 +317,7 @@ impl<'b> Reader<'b> {
                 self.statement(|token, _| token.is_symbol(b';')).map(StepKind::Run)
             }
             "execute" => self.dynamic(|token, _| token.is_symbol(b';')).map(StepKind::Run),
+            "notify" | "listen" | "unlisten" => self.other().map(StepKind::Run),
             _ => match self.looped(None)? {
                 Some(step) => Ok(step),
                 None => match self.controlled(&word)? {
@@ -387,7 +388,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Reads a statement of another kind, which may only be in DO.
+    /// Reads a statement of another kind: only DO has any but NOTIFY, LISTEN and UNLISTEN.
     fn other(&mut self) -> Result<StatementSyntax, SqlError> {
         let start = self.place();
         let text = self.cursor.text_until(|token, _| token.is_symbol(b';'))?;

@@ -6,7 +6,7 @@ use crate::conversation::Conversation;
 use crate::execution::coroutine::runner::Answered;
 use crate::execution::coroutine::scheduler::{CoroutineScheduler, WaitEvent};
 use crate::execution::reader::{Connection, Reader};
-use crate::execution::worker::{Worker, WorkerCore, WorkerHandle};
+use crate::execution::worker::{InboxWaker, Worker, WorkerCore, WorkerHandle};
 use crate::socket::SocketWait;
 use hotrow_sync::{Arc, Scheduler};
 
@@ -42,6 +42,8 @@ impl IoWorker {
         let number = self.reader.take_number();
         let runner = WorkerHandle::least_loaded(&self.runners).clone();
         runner.add_connection();
+        let inbox = self.reader.core.handle.inbox.clone();
+        slot.client().set_idle_waker(Arc::new(InboxWaker { inbox, message: IoMessage::Look, number }));
         let scheduler = Arc::new(CoroutineScheduler::new(self.number_at_runner(number), runner.inbox.clone()));
         let connection = IoConnection { scheduler: scheduler.clone(), runner };
         let waits = (SocketWait::Through(scheduler.clone()), scheduler as Arc<dyn Scheduler>);
@@ -131,6 +133,7 @@ impl Worker for IoWorker {
         match message {
             IoMessage::Admit(slot) => self.admit(slot),
             IoMessage::Answered(number, conversation) => self.take_back(number, conversation),
+            IoMessage::Look(number) => self.reader.wake_idle(number),
             IoMessage::End => self.reader.core.end(),
         }
     }

@@ -12,6 +12,8 @@ pub enum IoMessage {
     Admit(ClientSlot),
     /// A worker returns the conversation of the connection with this number, whose messages are answered.
     Answered(usize, Answered),
+    /// There is something to send on the connection with this number.
+    Look(usize),
     /// The worker's thread is to end, because the server shuts down and all clients have left.
     End,
 }
@@ -52,4 +54,7 @@ impl Wake for Inbox<RunMessage> {
     fn wake(&self, number: usize) {
         self.send(RunMessage::Wake(number));
     }
+
+    /// An idle connection is with its I/O worker, which has a waker of its own.
+    fn wake_idle(&self, _: usize) {}
 }

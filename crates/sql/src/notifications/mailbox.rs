@@ -1,0 +1,98 @@
+//! The mailbox of a session: its channels, and the notifications that its client has not been sent.
+
+use super::queue::{Queued, Received};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Mutex, MutexGuard};
+use std::collections::HashMap;
+
+/// The channels on which a session listens, and the notifications that have come for it. Other sessions add
+/// notifications. Thread-safe.
+///
+/// **Cost.** A session without notifications reads one flag.
+#[derive(Debug, Default)]
+pub(crate) struct Mailbox {
+    /// Whether there are notifications. It changes under the mutex.
+    is_filled: AtomicBool,
+    /// Whether the session listens. It changes under the mutex.
+    listens: AtomicBool,
+    contents: Mutex<Contents>,
+}
+
+#[derive(Debug, Default)]
+struct Contents {
+    queue: Vec<Received>,
+    /// The channels, each with its number in the order in which the session began to listen.
+    channels: HashMap<Arc<str>, u64>,
+    next: u64,
+}
+
+impl Mailbox {
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    /// Whether there are notifications.
+    #[inline]
+    pub(crate) fn is_filled(&self) -> bool {
+        self.is_filled.load(Ordering::Acquire)
+    }
+
+    /// Whether the session listens on a channel.
+    #[inline]
+    pub(crate) fn listens(&self) -> bool {
+        self.listens.load(Ordering::Acquire)
+    }
+
+    /// Returns the channels, in the order in which the session began to listen.
+    pub(crate) fn channels(&self) -> Vec<Arc<str>> {
+        let contents = self.contents();
+        let mut channels: Vec<_> = contents.channels.iter().collect();
+        channels.sort_by_key(|(_, number)| **number);
+        channels.into_iter().map(|(channel, _)| channel.clone()).collect()
+    }
+
+    /// Removes the notifications and returns them, in the order in which they came. Those on channels on which the
+    /// session does not listen any more are dropped.
+    pub(crate) fn take(&self) -> Vec<Received> {
+        let mut contents = self.contents();
+        self.is_filled.store(false, Ordering::Release);
+        let mut received = std::mem::take(&mut contents.queue);
+        received.retain(|one| contents.channels.contains_key(&*one.channel));
+        received
+    }
+
+    /// Adds a notification. Returns whether it is the first.
+    pub(super) fn put(&self, queued: &Arc<Queued>) -> bool {
+        let mut contents = self.contents();
+        contents.queue.push(Received::new(queued));
+        !self.is_filled.swap(true, Ordering::AcqRel)
+    }
+
+    /// Adds a channel. Returns `false` if the session listens on it already.
+    pub(super) fn add_channel(&self, channel: &Arc<str>) -> bool {
+        let mut contents = self.contents();
+        if contents.channels.contains_key(channel) {
+            return false;
+        }
+        let number = contents.next;
+        contents.next += 1;
+        contents.channels.insert(channel.clone(), number);
+        self.listens.store(true, Ordering::Release);
+        true
+    }
+
+    /// Removes a channel. Returns whether the session listened on it.
+    pub(super) fn remove_channel(&self, channel: &str) -> bool {
+        let mut contents = self.contents();
+        let is_removed = contents.channels.remove(channel).is_some();
+        self.listens.store(!contents.channels.is_empty(), Ordering::Release);
+        is_removed
+    }
+
+    /// Removes all channels and returns them. The notifications stay, for a channel that is added again.
+    pub(super) fn remove_channels(&self) -> Vec<Arc<str>> {
+        let mut contents = self.contents();
+        self.listens.store(false, Ordering::Release);
+        std::mem::take(&mut contents.channels).into_keys().collect()
+    }
+}

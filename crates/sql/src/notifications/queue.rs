@@ -1,0 +1,122 @@
+//! The bound on the memory of the notifications that clients have not been sent.
+
+use super::Notification;
+use crate::{MemoryLimit, SqlError, state};
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Deref;
+
+/// The bytes that all mailboxes may take if the memory of the process has no limit.
+const UNLIMITED_BYTES: usize = 256 << 20;
+
+/// The part of the process's memory that all mailboxes may take.
+const PART: usize = 16;
+
+/// The bytes that a notification takes beside its texts.
+const NOTIFICATION_BYTES: usize = 128;
+
+/// The bytes that a notification takes in each mailbox.
+const PLACE_BYTES: usize = 16;
+
+/// The number of bytes of the notifications in all mailboxes, with its limit. Thread-safe.
+#[derive(Debug)]
+pub(super) struct Queue {
+    used: AtomicUsize,
+    limit: usize,
+}
+
+/// Memory that is reserved for the notifications of a transaction. Dropping it ends the reservation.
+#[derive(Debug)]
+#[must_use = "dropped, it is reserved no longer"]
+pub(crate) struct Reserved {
+    queue: Arc<Queue>,
+    bytes: usize,
+}
+
+/// A notification in one or more mailboxes. It is counted in the queue until it is dropped.
+#[derive(Debug)]
+pub(super) struct Queued {
+    notification: Arc<Notification>,
+    counted: Reserved,
+}
+
+/// A notification that has come for a session, as [`Session::take_notifications`](crate::Session::take_notifications)
+/// returns it. Its memory counts towards the queue of notifications until it is dropped.
+#[derive(Debug)]
+pub struct Received(Arc<Queued>);
+
+impl Received {
+    /// Counts a notification's place in a mailbox.
+    pub(super) fn new(queued: &Arc<Queued>) -> Self {
+        queued.counted.queue.used.fetch_add(PLACE_BYTES, Ordering::AcqRel);
+        Self(queued.clone())
+    }
+}
+
+impl Deref for Received {
+    type Target = Notification;
+
+    fn deref(&self) -> &Notification {
+        &self.0.notification
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        self.0.counted.queue.used.fetch_sub(PLACE_BYTES, Ordering::AcqRel);
+    }
+}
+
+impl Queue {
+    /// Makes an empty queue, for a process with this limit on its memory.
+    pub(super) fn new(memory: MemoryLimit) -> Arc<Self> {
+        let limit = memory.bytes().map_or(UNLIMITED_BYTES, |bytes| bytes / PART);
+        Arc::new(Self { used: AtomicUsize::new(0), limit })
+    }
+
+    /// Returns the part of the queue that is in use, from 0 to 1.
+    pub(super) fn usage(&self) -> f64 {
+        let used = self.used.load(Ordering::Acquire).min(self.limit);
+        used as f64 / self.limit.max(1) as f64
+    }
+
+    /// Reserves memory for notifications.
+    ///
+    /// # Errors
+    /// 54000 if the queue would be larger than its limit.
+    pub(super) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Reserved, SqlError> {
+        let reserved = self.count(bytes);
+        if bytes == 0 || self.used.load(Ordering::Acquire) <= self.limit {
+            return Ok(reserved);
+        }
+        let message = "too many notifications in the NOTIFY queue";
+        Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message)
+            .hint("A session that listens does not receive its notifications, or stays in a transaction."))
+    }
+
+    /// Counts a notification that goes into mailboxes, even if the queue is full: memory was reserved before.
+    pub(super) fn put(self: &Arc<Self>, notification: &Arc<Notification>) -> Arc<Queued> {
+        let counted = self.count(bytes_of(notification));
+        Arc::new(Queued { notification: notification.clone(), counted })
+    }
+
+    fn count(self: &Arc<Self>, bytes: usize) -> Reserved {
+        self.used.fetch_add(bytes, Ordering::AcqRel);
+        Reserved { queue: self.clone(), bytes }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.queue.used.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
+/// Returns the number of bytes that a notification takes in this many mailboxes.
+pub(super) fn queued_bytes(notification: &Notification, mailboxes: usize) -> usize {
+    bytes_of(notification) + mailboxes * PLACE_BYTES
+}
+
+fn bytes_of(notification: &Notification) -> usize {
+    NOTIFICATION_BYTES + notification.channel.len() + notification.payload.len()
+}
