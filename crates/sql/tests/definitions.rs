@@ -207,7 +207,7 @@ fn what_is_not_there_is_refused_by_name() {
     run(&mut session, "create table t (id int primary key)");
     for sql in [
         "insert into t values (1) returning (select 1)",
-        "with x as (delete from t returning id) select * from x",
+        "with x as (delete from t returning id) select x.id from x join t on t.id = x.id",
         "select (select id from t for update)",
         "select (select sum(a.id) from t b) from t a",
         "create materialized view v as select 1",
