@@ -46,6 +46,8 @@ pub(crate) struct TransactionContext {
     pub(crate) changes: Changes,
     /// Whether the transaction is read-only.
     pub(crate) read_only: Cell<bool>,
+    /// The number of triggers that run, one within the other.
+    pub(crate) trigger_depth: Cell<i32>,
     /// The isolation level of the transaction.
     pub(crate) isolation: Cell<Isolation>,
     /// The number of the transaction, or zero if no statement has requested it.

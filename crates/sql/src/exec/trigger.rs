@@ -135,7 +135,11 @@ impl Exec<'_> {
                 return Ok(None);
             }
         }
-        let Ended { returned, values, .. } = self.run_frame(&firing.procedure, &body, values)?;
+        let depth = self.env.context.map(|context| &context.transaction.trigger_depth);
+        depth.inspect(|depth| depth.update(|triggers| triggers + 1));
+        let ended = self.run_frame(&firing.procedure, &body, values);
+        depth.inspect(|depth| depth.update(|triggers| triggers - 1));
+        let Ended { returned, values, .. } = ended?;
         let Some(returned) = returned.and_then(|mut row| row.pop()) else {
             let message = "control reached end of trigger procedure without RETURN";
             let error = SqlError::new(state::FUNCTION_EXECUTED_NO_RETURN_STATEMENT, message);

@@ -311,6 +311,8 @@ pub enum SessionFunction {
     CurrentDatabase,
     CurrentSchema,
     BackendPid,
+    /// The number of triggers that run, one within the other (`pg_trigger_depth`).
+    TriggerDepth,
     ClientEncoding,
     Sleep,
 }

@@ -57,6 +57,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "current_schema" => returning!(CurrentSchema, Type::Name),
         "pg_client_encoding" | "getdatabaseencoding" => returning!(ClientEncoding, Type::Text),
         "pg_backend_pid" => returning!(BackendPid, Type::Int4),
+        "pg_trigger_depth" => returning!(TriggerDepth, Type::Int4),
         _ => &[],
     }
 }
@@ -105,6 +106,7 @@ impl SessionFunction {
             SessionFunction::CurrentDatabase => "current_database()",
             SessionFunction::CurrentSchema => "CURRENT_SCHEMA",
             SessionFunction::BackendPid => "pg_backend_pid()",
+            SessionFunction::TriggerDepth => "pg_trigger_depth()",
             SessionFunction::ClientEncoding => "pg_client_encoding()",
             SessionFunction::Sleep | SessionFunction::Age => return None,
         })
@@ -135,6 +137,9 @@ impl SessionFunction {
                 schema.map_or(Value::Null, |schema| Value::Text(schema.into()))
             }
             SessionFunction::BackendPid => Value::Int4(env.session_id),
+            SessionFunction::TriggerDepth => {
+                Value::Int4(env.context.map_or(0, |context| context.transaction.trigger_depth.get()))
+            }
             SessionFunction::RandomUuid => Value::Uuid(random_uuid()),
             SessionFunction::ClientEncoding => Value::text("UTF8"),
             SessionFunction::Sleep => return pause(&arguments[0], env),
