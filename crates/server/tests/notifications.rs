@@ -7,6 +7,8 @@ use common::program::{command, is_installed, run};
 use common::{Running, model, models, on_each_engine};
 use hotrow_server::ServerConfig;
 use hotrow_sql::{Config, MemoryLimit};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, thread};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::path::Path;
@@ -158,6 +160,55 @@ fn many_notifications_come_in_order() {
             }
         }
         assert_eq!(expected, 3503);
+    }
+}
+
+/// Clients that give, clients that hear and sometimes ask, and one whose long statements make connections move to other
+/// workers. If a wake were lost, a client would wait for its notification for ever.
+#[test]
+fn no_notification_is_lost_on_the_way() {
+    const GIVERS: usize = 3;
+    const ROUNDS: usize = 400;
+    for config in models().map(model) {
+        let server = Running::with("ilock", ServerConfig { threads: 2, ..config });
+        let hearers: Vec<_> = (0..3)
+            .map(|every| {
+                let mut client = server.client();
+                client.run("listen c");
+                thread::spawn(move || {
+                    let mut heard = 0;
+                    while heard < GIVERS * ROUNDS {
+                        assert_eq!(client.read().0, b'A');
+                        heard += 1;
+                        if heard % (10 + every) == 0 {
+                            heard += query(&mut client, "select 1").matches('A').count();
+                        }
+                    }
+                    assert_eq!(heard, GIVERS * ROUNDS);
+                    assert_eq!(query(&mut client, "unlisten *"), "CZ");
+                })
+            })
+            .collect();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (mut long, ends) = (server.client(), is_over.clone());
+        let long = thread::spawn(move || {
+            while !ends.load(Ordering::Acquire) {
+                long.run("select count(*) from generate_series(1, 200000)");
+            }
+        });
+        let givers: Vec<_> = (0..GIVERS)
+            .map(|giver| {
+                let mut client = server.client();
+                thread::spawn(move || {
+                    for round in 0..ROUNDS {
+                        client.run(&format!("notify c, '{giver} {round}'"));
+                    }
+                })
+            })
+            .collect();
+        givers.into_iter().chain(hearers).for_each(|thread| thread.join().expect("no panic"));
+        is_over.store(true, Ordering::Release);
+        long.join().expect("no panic");
     }
 }
 

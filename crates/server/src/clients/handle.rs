@@ -15,8 +15,8 @@ use subtle::ConstantTimeEq;
 /// one mutex, so a cancellation never reaches a later statement. If it came too late to stop its statement, the end of
 /// the statement revokes it.
 ///
-/// **Thread safety.** Any thread may call [`cancel`](Self::cancel), [`close`](Self::close) and the methods that return
-/// whether something is so. All other methods are for the thread that runs the connection.
+/// **Thread safety.** Any thread may call [`cancel`](Self::cancel), [`close`](Self::close), the methods of [`Backend`]
+/// and those that return whether something is so. All other methods are for the thread that runs the connection.
 pub struct ClientHandle {
     /// The session's number, which BackendKeyData, cancel requests and `pg_backend_pid` call the process ID.
     pub pid: i32,

@@ -2,7 +2,7 @@
 
 use super::Notification;
 use super::pending::{Action, Pending};
-use super::queue::{Queue, Reserved, queued_bytes};
+use super::queue::{Queue, Queued, Reserved, queued_bytes};
 use crate::session_entry::SessionEntry;
 use crate::{MemoryLimit, SqlError};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
@@ -65,13 +65,12 @@ impl Listeners {
             }
         }
         if self.any.load(Ordering::Acquire) {
-            for listener in self.deliver(pending.notifications()) {
+            for listener in self.deliver(pending.notifications(), reserved) {
                 // The session itself looks at its mailbox when its statement has ended.
                 let backend = listener.backend().filter(|_| !Arc::ptr_eq(&listener, entry));
                 backend.into_iter().for_each(|backend| backend.notify());
             }
         }
-        drop(reserved);
     }
 
     /// Removes a session that ends, with the notifications that it has not taken.
@@ -111,13 +110,13 @@ impl Listeners {
 
     /// Puts notifications into the mailboxes of the sessions that listen. Returns the sessions whose mailboxes were
     /// empty.
-    fn deliver(&self, notifications: &[Arc<Notification>]) -> Vec<Arc<SessionEntry>> {
+    fn deliver(&self, notifications: &[Arc<Notification>], mut reserved: Reserved) -> Vec<Arc<SessionEntry>> {
         let mut first = Vec::new();
         let channels = self.channels();
         for notification in notifications {
             let Some(listeners) = channels.get(&*notification.channel) else { continue };
-            let queued = self.queue.put(notification);
-            first.extend(listeners.iter().filter(|listener| listener.mailbox.put(&queued)).cloned());
+            let queued = Queued::new(notification, &mut reserved);
+            first.extend(listeners.iter().filter(|listener| listener.mailbox.put(&queued, &mut reserved)).cloned());
         }
         first
     }

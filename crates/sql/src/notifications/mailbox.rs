@@ -1,6 +1,6 @@
 //! The mailbox of a session: its channels, and the notifications that its client has not been sent.
 
-use super::queue::{Queued, Received};
+use super::queue::{Queued, Received, Reserved};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -61,10 +61,10 @@ impl Mailbox {
         received
     }
 
-    /// Adds a notification. Returns whether it is the first.
-    pub(super) fn put(&self, queued: &Arc<Queued>) -> bool {
+    /// Adds a notification, in memory that was reserved for it. Returns whether it is the first.
+    pub(super) fn put(&self, queued: &Arc<Queued>, reserved: &mut Reserved) -> bool {
         let mut contents = self.contents();
-        contents.queue.push(Received::new(queued));
+        contents.queue.push(Received::new(queued, reserved));
         !self.is_filled.swap(true, Ordering::AcqRel)
     }
 

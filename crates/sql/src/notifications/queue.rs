@@ -25,7 +25,7 @@ pub(super) struct Queue {
     limit: usize,
 }
 
-/// Memory that is reserved for the notifications of a transaction. Dropping it ends the reservation.
+/// Memory that is reserved for the notifications of a transaction. Dropping it ends the reservation of what is left.
 #[derive(Debug)]
 #[must_use = "dropped, it is reserved no longer"]
 pub(crate) struct Reserved {
@@ -37,35 +37,13 @@ pub(crate) struct Reserved {
 #[derive(Debug)]
 pub(super) struct Queued {
     notification: Arc<Notification>,
-    counted: Reserved,
+    queue: Arc<Queue>,
 }
 
 /// A notification that has come for a session, as [`Session::take_notifications`](crate::Session::take_notifications)
 /// returns it. Its memory counts towards the queue of notifications until it is dropped.
 #[derive(Debug)]
 pub struct Received(Arc<Queued>);
-
-impl Received {
-    /// Counts a notification's place in a mailbox.
-    pub(super) fn new(queued: &Arc<Queued>) -> Self {
-        queued.counted.queue.used.fetch_add(PLACE_BYTES, Ordering::AcqRel);
-        Self(queued.clone())
-    }
-}
-
-impl Deref for Received {
-    type Target = Notification;
-
-    fn deref(&self) -> &Notification {
-        &self.0.notification
-    }
-}
-
-impl Drop for Received {
-    fn drop(&mut self) {
-        self.0.counted.queue.used.fetch_sub(PLACE_BYTES, Ordering::AcqRel);
-    }
-}
 
 impl Queue {
     /// Makes an empty queue, for a process with this limit on its memory.
@@ -80,35 +58,74 @@ impl Queue {
         used as f64 / self.limit.max(1) as f64
     }
 
-    /// Reserves memory for notifications.
+    /// Reserves memory for notifications. A reservation of zero bytes always succeeds.
     ///
     /// # Errors
     /// 54000 if the queue would be larger than its limit.
     pub(super) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Reserved, SqlError> {
-        let reserved = self.count(bytes);
-        if bytes == 0 || self.used.load(Ordering::Acquire) <= self.limit {
-            return Ok(reserved);
+        let fits = |used: usize| used.checked_add(bytes).filter(|&sum| bytes == 0 || sum <= self.limit);
+        if self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_ok() {
+            return Ok(Reserved { queue: self.clone(), bytes });
         }
         let message = "too many notifications in the NOTIFY queue";
         Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message)
             .hint("A session that listens does not receive its notifications, or stays in a transaction."))
     }
 
-    /// Counts a notification that goes into mailboxes, even if the queue is full: memory was reserved before.
-    pub(super) fn put(self: &Arc<Self>, notification: &Arc<Notification>) -> Arc<Queued> {
-        let counted = self.count(bytes_of(notification));
-        Arc::new(Queued { notification: notification.clone(), counted })
+    fn release(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::AcqRel);
     }
+}
 
-    fn count(self: &Arc<Self>, bytes: usize) -> Reserved {
-        self.used.fetch_add(bytes, Ordering::AcqRel);
-        Reserved { queue: self.clone(), bytes }
+impl Reserved {
+    /// Takes bytes out of the reservation, which stay counted until they are released. If the reservation has fewer,
+    /// because a session has begun to listen meanwhile, the queue may become larger than its limit.
+    fn spend(&mut self, bytes: usize) {
+        let reserved = bytes.min(self.bytes);
+        self.bytes -= reserved;
+        self.queue.used.fetch_add(bytes - reserved, Ordering::AcqRel);
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        self.queue.used.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.queue.release(self.bytes);
+    }
+}
+
+impl Queued {
+    /// Makes a notification that goes into mailboxes, in memory that was reserved for it.
+    pub(super) fn new(notification: &Arc<Notification>, reserved: &mut Reserved) -> Arc<Self> {
+        reserved.spend(bytes_of(notification));
+        Arc::new(Self { notification: notification.clone(), queue: reserved.queue.clone() })
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.queue.release(bytes_of(&self.notification));
+    }
+}
+
+impl Received {
+    /// Makes the entry of a mailbox, in memory that was reserved for it.
+    pub(super) fn new(queued: &Arc<Queued>, reserved: &mut Reserved) -> Self {
+        reserved.spend(PLACE_BYTES);
+        Self(queued.clone())
+    }
+}
+
+impl Deref for Received {
+    type Target = Notification;
+
+    fn deref(&self) -> &Notification {
+        &self.0.notification
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        self.0.queue.release(PLACE_BYTES);
     }
 }
 
