@@ -65,7 +65,10 @@ impl Binder<'_> {
         let (mut early, mut kept, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         for query in queries {
             let is_kept = query.references > 0 || query.changes();
-            let Some(mut plan) = query.plan.filter(|_| is_kept) else { continue };
+            let Some(mut plan) = query.plan.filter(|_| is_kept) else {
+                self.counts.early_scans -= query.early_scans;
+                continue;
+            };
             match &mut plan {
                 Node::Change(change) => {
                     let Some(change) = change.get_mut::<Plan>() else { continue };
@@ -121,9 +124,9 @@ impl WithQuery {
     }
 
     /// Makes a query that is complete.
-    pub(super) fn complete(name: String, bound: Bound, rows: usize, inline: bool) -> Self {
+    pub(super) fn complete(name: String, bound: Bound, rows: usize) -> Self {
         let (columns, plan, within) = (bound.columns, Some(bound.node), Within::Nothing);
-        Self { name, columns, rows, plan, inline, references: 0, within }
+        Self { name, columns, rows, plan, inline: false, references: 0, within, early_scans: 0 }
     }
 }
 

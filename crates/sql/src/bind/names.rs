@@ -64,7 +64,7 @@ fn name(expr: &A) -> (String, Strength) {
         A::Extract { .. } => fixed("extract"),
         A::Interval(_) => ("interval".to_owned(), Strength::Weak),
         A::AtTimeZone { .. } => fixed("timezone"),
-        A::Exists { .. } => fixed("exists"),
+        A::Exists { negated: false, .. } => fixed("exists"),
         A::Array(_) => fixed("array"),
         A::CompoundFieldAccess { root, access_chain } => {
             let mut dots = access_chain.iter().filter_map(|access| match access {

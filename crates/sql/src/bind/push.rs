@@ -23,6 +23,14 @@ pub(super) fn filtered(node: Node, condition: Expr) -> Node {
         Node::Filter(input, other) if !other.has_subquery() => {
             Node::Filter(Box::new(filtered(*input, condition)), other)
         }
+        // The operator above has subqueries, for which its input must stay kept.
+        Node::Materialise(input, columns) => {
+            let kept: Vec<_> = columns.iter().map(|&column| Expr::Column(column)).collect();
+            match over(&condition, &kept) {
+                Some(condition) => Node::Materialise(Box::new(filtered(*input, condition)), columns),
+                None => Node::Filter(Box::new(Node::Materialise(input, columns)), condition),
+            }
+        }
         Node::Sort(input, keys, width, 0) => Node::Sort(Box::new(filtered(*input, condition)), keys, width, 0),
         Node::Distinct(input) => Node::Distinct(Box::new(filtered(*input, condition))),
         Node::Append(inputs) => {
@@ -69,6 +77,7 @@ pub(super) fn is_served(node: &Node, condition: &Expr, is_wanted: &impl Fn(&Expr
     match node {
         Node::Project(input, exprs) => below(input, exprs),
         Node::Aggregate(input, groups, _) if !groups.is_empty() => below(input, groups),
+        Node::Materialise(input, kept) => below(input, &columns(kept)),
         Node::NestedLoop(join) => below(&join.outer, &columns(&join.keep)),
         Node::HashJoin(join) if join.kind != JoinKind::Full => below(&join.outer, &columns(&join.outer_columns)),
         Node::Filter(input, _) | Node::Sort(input, _, _, 0) | Node::Distinct(input) => {

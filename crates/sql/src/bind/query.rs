@@ -83,6 +83,8 @@ pub(super) struct WithQuery {
     pub(super) inline: bool,
     pub(super) references: usize,
     pub(super) within: Within,
+    /// The number of scans in it that must run before the changes of WITH before it.
+    pub(super) early_scans: usize,
 }
 
 /// The part of a query of WITH RECURSIVE that is being bound, which decides whether the query may be mentioned there.

@@ -57,7 +57,9 @@ fn check_return(procedure: &Procedure, has_value: bool) -> Result<(), SqlError> 
         Some(function) if has_value && function.is_set && procedure.language == Language::PlPgSql => {
             refused("function returning set").map_err(|error| error.hint("Use RETURN NEXT or RETURN QUERY."))
         }
-        Some(_) if has_value && has_output => refused("function with OUT parameters"),
+        Some(_) if has_value && has_output && procedure.language == Language::PlPgSql => {
+            refused("function with OUT parameters")
+        }
         Some(function) if !has_value && !has_output && !function.is_set && function.returns != Returns::Nothing => {
             Err(no_value())
         }
@@ -123,6 +125,9 @@ impl Compiler<'_> {
             {
                 let result = self.result(statement, is_set).map_err(|error| self.explain(error, line, ""))?;
                 block.steps.extend(result.into_iter().map(|kind| Step { line, kind }));
+            }
+            Some(Step { line, kind: StepKind::Return(values) }) if is_set => {
+                block.steps.push(Step { line, kind: StepKind::Next(values) });
             }
             Some(step @ Step { kind: StepKind::Return(_), .. }) => block.steps.push(step),
             Some(step) if has_outputs && !is_set => block.steps.push(step),

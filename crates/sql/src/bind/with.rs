@@ -18,6 +18,7 @@ impl Binder<'_> {
     /// belongs to the statement itself, so that its queries may change rows.
     pub(super) fn with(&mut self, with: &ast::With, is_top: bool) -> Result<(), SqlError> {
         let first = self.around.named.len();
+        let changes = with.cte_tables.iter().any(|cte| change(&cte.query).is_some());
         for cte in &with.cte_tables {
             let name = fold(&cte.alias.name);
             if self.around.named[first..].iter().any(|known| known.name == name) {
@@ -25,6 +26,7 @@ impl Binder<'_> {
                 return Err(self.locate(SqlError::new(state::DUPLICATE_ALIAS, message), cte.alias.name.span));
             }
             let locking = std::mem::replace(&mut self.locking, Locking::None);
+            let scans = self.counts.early_scans;
             let bound = match change(&cte.query) {
                 Some(_) if !is_top => {
                     let message = "WITH clause containing a data-modifying statement must be at the top level";
@@ -43,11 +45,13 @@ impl Binder<'_> {
             rename(&name, &mut bound.columns, &cte.alias)?;
             // A name is mentioned where it is defined, where a recursive query mentions itself, and at one place more.
             let own = if matches!(bound.node, Node::Recursive(_)) { 3 } else { 2 };
-            let inline = !matches!(bound.node, Node::Change(_))
+            // A query that is put elsewhere would see changes that are written after it.
+            let inline = !changes
                 && cte.materialized != Some(ast::CteAsMaterialized::Materialized)
                 && mentions(self.source.text, &name).is_some_and(|count| count <= own);
             let rows = self.counts.new_frame();
-            self.around.named.push(WithQuery::complete(name, bound, rows, inline));
+            let early_scans = self.counts.early_scans - scans;
+            self.around.named.push(WithQuery { inline, early_scans, ..WithQuery::complete(name, bound, rows) });
         }
         Ok(())
     }
@@ -139,6 +143,7 @@ impl Binder<'_> {
             inline: false,
             references: 0,
             within: Within::Other,
+            early_scans: 0,
         };
         let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } = &*query.body else {
             self.around.named.push(itself);

@@ -3,7 +3,7 @@
 use super::Fail;
 use super::ddl::Ddl;
 use crate::bind::{argument_types, check_returns, compile_new, define_arguments, define_function};
-use crate::catalog::procedure::{FunctionTraits, Procedure, Returns};
+use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns};
 use crate::error::unsupported;
 use crate::parse::procedure::{AlterProcedure, CreateProcedure, DropProcedures, Language, RoutineChange, RoutineKind};
 use crate::table_lock::Mode;
@@ -222,7 +222,12 @@ fn undefined(kind: RoutineKind, name: &str, types: Option<&[Type]>) -> SqlError 
 
 /// Checks that a procedure or function may take the place of one of its name.
 fn check_replaced(known: &Procedure, new: &Procedure, replace: bool) -> Result<(), SqlError> {
-    let types = |procedure: &Procedure| procedure.arguments.iter().map(|a| (a.mode, a.ty)).collect::<Vec<_>>();
+    let types = |procedure: &Procedure| procedure.inputs().map(|a| a.ty).collect::<Vec<_>>();
+    let outputs = |procedure: &Procedure| {
+        let output = |(_, output): (usize, &Argument)| (output.name.clone(), output.ty);
+        // The name of a single one is no part of the result.
+        Some(procedure.outputs().map(output).collect::<Vec<_>>()).filter(|outputs| outputs.len() > 1)
+    };
     let returns =
         |procedure: &Procedure| procedure.function.as_ref().map(|function| (function.returns.clone(), function.is_set));
     let word = new.word();
@@ -246,12 +251,12 @@ fn check_replaced(known: &Procedure, new: &Procedure, replace: bool) -> Result<(
         return Err(taken().detail(format!("It is {}.", known.signature())).hint(hint));
     }
     let hint = format!("Use DROP {} {} first.", word.to_uppercase(), known.identity());
-    let named = known.arguments.iter().zip(&new.arguments).filter_map(|(known, new)| Some((known.name.as_ref()?, new)));
+    let named = known.inputs().zip(new.inputs()).filter_map(|(known, new)| Some((known.name.as_ref()?, new)));
     if let Some((name, _)) = named.into_iter().find(|(name, new)| new.name.as_ref() != Some(*name)) {
         let message = format!("cannot change name of input parameter \"{name}\"");
         return Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message).hint(hint));
     }
-    if returns(known) != returns(new) {
+    if returns(known) != returns(new) || outputs(known) != outputs(new) {
         let message = "cannot change return type of existing function";
         return Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message).hint(hint));
     }

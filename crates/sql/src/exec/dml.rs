@@ -193,6 +193,7 @@ impl Exec<'_> {
             let Some(row) = self.txn.read_for_update(table.id, key)? else { return Ok(false) };
             let Some(triggers) = events.triggers() else {
                 events.deleted(row);
+                self.altered(table, key);
                 return Ok(self.txn.delete(table.id, key)? == Write::Done);
             };
             let mut old = Row::new(&table.layout);
@@ -203,10 +204,12 @@ impl Exec<'_> {
             }
             self.check_same(table, key, &Input::Row(old.as_ref()), "deleted")?;
             self.txn.delete(table.id, key)?;
+            self.altered(table, key);
             events.deleted(old.as_ref());
             events.fires(TriggerEvent::Delete, &[], Some(old.as_ref()), None);
             return Ok(true);
         }
+        self.altered(table, key);
         Ok(self.txn.delete(table.id, key)? == Write::Done)
     }
 
@@ -260,7 +263,12 @@ impl Exec<'_> {
         match (written, failed) {
             (_, Some(error)) => Err(error.into()),
             (Err(abort), None) => Err(abort.into()),
-            (Ok(Write::Done), None) => Ok(matched),
+            (Ok(Write::Done), None) => {
+                if matched {
+                    self.altered(table, key);
+                }
+                Ok(matched)
+            }
             (Ok(Write::Absent), None) => Ok(false),
             (Ok(Write::Duplicate(index)), None) => {
                 let Some(old) = self.txn.read_for_update(table.id, key)? else {
@@ -329,6 +337,10 @@ impl Exec<'_> {
             Write::Duplicate(index) => return Err(duplicate_key(table, index, Some(row.as_ref())).into()),
             Write::Absent => return Ok(false),
             Write::Done => {}
+        }
+        self.altered(table, key);
+        if moves {
+            self.altered(table, &table.key_of(row.as_ref()));
         }
         if let Some(events) = events {
             events.updated(old.as_ref(), row.as_ref());
@@ -456,7 +468,7 @@ impl<'i> Inserter<'i> {
             }
         }
         if let Some(unseen) = unseen(&self.env) {
-            unseen.add(table.id, table.key_of(self.row.as_ref()));
+            unseen.insert(table.id, table.key_of(self.row.as_ref()));
         }
         if matches!(self.insert.on_conflict, OnConflict::Update(..)) {
             self.written.insert(table.key_of(self.row.as_ref()));
@@ -476,7 +488,7 @@ impl Inserter<'_> {
     /// Updates the existing row with this key, as ON CONFLICT DO UPDATE says. Returns `false` if that row does not
     /// satisfy the WHERE clause. Fails if the statement has already written the row.
     fn update_instead(&mut self, exec: &mut Exec<'_>, update: &Update, key: Key, sink: Sink<'_>) -> Result<bool, Fail> {
-        if self.written.contains(&key) {
+        if self.written.contains(&key) || exec.has_changed(&update.access.table, &key) {
             let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
             let hint = "Ensure that no rows proposed for insertion within the same command have duplicate constrained \
                         values.";

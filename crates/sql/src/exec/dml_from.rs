@@ -8,7 +8,7 @@
 use super::foreign_key::Events;
 use super::{Exec, Fail, Sink};
 use crate::catalog::Table;
-use crate::expr::Input;
+use crate::expr::{Input, unseen};
 use crate::plan::{Delete, Node, Update};
 use hotrow_storage::{Key, Value};
 use std::collections::HashSet;
@@ -27,7 +27,7 @@ impl Exec<'_> {
             self.env.check_cancelled()?;
             self.env.memory.check_push(&changed)?;
             let (key, beside) = split(&update.access.table, row);
-            if changed.insert(key.clone()) {
+            if changed.insert(key.clone()) && !self.has_changed(&update.access.table, &key) {
                 if update.rechecks {
                     let table = &update.access.table;
                     self.check_same(table, &key, &seen(table, beside), "updated")?;
@@ -51,7 +51,7 @@ impl Exec<'_> {
         for row in rows.rows() {
             self.env.check_cancelled()?;
             let (key, beside) = split(&delete.access.table, row);
-            if deleted.insert(key.clone()) {
+            if deleted.insert(key.clone()) && !self.has_changed(&delete.access.table, &key) {
                 if delete.rechecks {
                     let table = &delete.access.table;
                     self.check_same(table, &key, &seen(table, beside), "deleted")?;
@@ -61,6 +61,20 @@ impl Exec<'_> {
             }
         }
         Ok(count)
+    }
+}
+
+impl Exec<'_> {
+    /// Whether another part of the statement has changed a row.
+    pub(super) fn has_changed(&self, table: &Table, key: &Key) -> bool {
+        unseen(&self.env).is_some_and(|unseen| unseen.has_changed(table.id, key))
+    }
+
+    /// Notes that the statement has updated or deleted a row.
+    pub(super) fn altered(&self, table: &Table, key: &Key) {
+        if let Some(unseen) = unseen(&self.env) {
+            unseen.alter(table.id, key.clone());
+        }
     }
 }
 

@@ -14,10 +14,10 @@ use std::ops::{Bound, ControlFlow};
 /// Pushes the rows of an access into `sink`, without those that the statement has inserted itself.
 pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sink: Sink<'_>) -> Result<(), Fail> {
     let table = &access.table;
-    match unseen(env).filter(|unseen| unseen.has_any(table.id)) {
+    match unseen(env).filter(|unseen| unseen.has_inserted_any(table.id)) {
         None => run_path(access, txn, env, sink),
         Some(unseen) => run_path(access, txn, env, &mut |input| match input {
-            Input::Row(row) if unseen.has(table.id, &table.key_of(*row)) => Ok(ControlFlow::Continue(())),
+            Input::Row(row) if unseen.has_inserted(table.id, &table.key_of(*row)) => Ok(ControlFlow::Continue(())),
             _ => sink(input),
         }),
     }

@@ -4,7 +4,7 @@ use super::sort::group_key;
 use super::subquery::NOBODY;
 use super::{Exec, Fail, Sink, kept, width};
 use crate::depth;
-use crate::expr::{Content, Frame, Input, Kept, Unseen, lost};
+use crate::expr::{Content, Frame, Input, Kept, Unseen, lost, unseen};
 use crate::plan::{Match, Node, Recursive};
 use hotrow_storage::Key;
 use std::collections::{HashMap, HashSet};
@@ -69,12 +69,18 @@ impl Exec<'_> {
 
     /// Runs the queries of WITH, and then the query around them.
     pub(super) fn with(&mut self, queries: &[(usize, Node)], body: &Node, sink: Sink<'_>) -> Result<(), Fail> {
-        if !queries.iter().any(|(_, query)| matches!(query, Node::Change(_))) {
-            return self.with_rows(queries, body, sink);
+        let changes_rows = queries.iter().any(|(_, query)| matches!(query, Node::Change(_)));
+        if changes_rows && unseen(&self.env).is_none() {
+            return self.in_parts(|exec| exec.with_rows(queries, body, sink));
         }
+        self.with_rows(queries, body, sink)
+    }
+
+    /// Runs a statement whose parts do not see each other's changes.
+    pub(super) fn in_parts<R>(&mut self, run: impl FnOnce(&mut Exec<'_>) -> R) -> R {
         let unseen = Unseen::default();
         let frame = Frame { id: NOBODY, content: Content::Unseen(&unseen), next: self.env.frames };
-        self.inside(&frame).with_rows(queries, body, sink)
+        run(&mut self.inside(&frame))
     }
 
     fn with_rows(&mut self, queries: &[(usize, Node)], body: &Node, sink: Sink<'_>) -> Result<(), Fail> {

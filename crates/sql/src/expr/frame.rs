@@ -31,35 +31,52 @@ pub enum Content<'a> {
     Row(&'a [Value<'a>]),
     /// The stored rows of a WITH query.
     Rows(&'a Kept),
-    /// The rows that the statement has inserted so far, which its scans do not see.
+    /// The rows that the statement has changed so far.
     Unseen(&'a Unseen),
     /// The means to run subqueries. This frame exists only while the transaction is not in use by a scan.
     Subqueries(&'a dyn Subqueries),
 }
 
-/// The primary keys of the rows that the changes of a WITH clause have inserted. The other parts of the statement do
-/// not see these rows.
+/// The primary keys of the rows that a statement whose WITH changes rows has changed. Its parts do not see what others
+/// have done, and do not change a row once more.
 #[derive(Debug, Default)]
-pub struct Unseen(RefCell<HashMap<TableId, HashSet<Key>>>);
+pub struct Unseen {
+    inserted: Keys,
+    altered: Keys,
+}
+
+/// Primary keys of rows, by the table.
+type Keys = RefCell<HashMap<TableId, HashSet<Key>>>;
 
 impl Unseen {
-    /// Adds a row.
-    pub fn add(&self, table: TableId, key: Key) {
-        self.0.borrow_mut().entry(table).or_default().insert(key);
+    /// Adds a row that was inserted.
+    pub fn insert(&self, table: TableId, key: Key) {
+        self.inserted.borrow_mut().entry(table).or_default().insert(key);
     }
 
-    /// Whether there is any row of a table.
-    pub fn has_any(&self, table: TableId) -> bool {
-        self.0.borrow().contains_key(&table)
+    /// Adds a row that was updated or deleted.
+    pub fn alter(&self, table: TableId, key: Key) {
+        self.altered.borrow_mut().entry(table).or_default().insert(key);
     }
 
-    /// Whether a row is among these.
-    pub fn has(&self, table: TableId, key: &Key) -> bool {
-        self.0.borrow().get(&table).is_some_and(|keys| keys.contains(key))
+    /// Whether any row of a table was inserted.
+    pub fn has_inserted_any(&self, table: TableId) -> bool {
+        self.inserted.borrow().contains_key(&table)
+    }
+
+    /// Whether a row was inserted.
+    pub fn has_inserted(&self, table: TableId, key: &Key) -> bool {
+        self.inserted.borrow().get(&table).is_some_and(|keys| keys.contains(key))
+    }
+
+    /// Whether a row was inserted, updated or deleted.
+    pub fn has_changed(&self, table: TableId, key: &Key) -> bool {
+        let altered = self.altered.borrow();
+        self.has_inserted(table, key) || altered.get(&table).is_some_and(|keys| keys.contains(key))
     }
 }
 
-/// Returns the rows that the statement has inserted so far and does not see, if there may be any.
+/// Returns the rows that the statement has changed so far, if its WITH changes rows.
 #[inline]
 pub(crate) fn unseen<'a>(env: &Env<'a>) -> Option<&'a Unseen> {
     Frame::find(env.frames, |frame| match frame.content {

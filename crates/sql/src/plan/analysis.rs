@@ -17,7 +17,8 @@ pub struct Analysis {
 }
 
 impl Plan {
-    fn root(&self) -> Option<&Node> {
+    /// Returns the query of a plan, as [`query_mut`](Self::query_mut) does.
+    pub(super) fn root(&self) -> Option<&Node> {
         match self {
             Plan::Query(node) => Some(node),
             Plan::CreateAs(create) => Some(&create.query),

@@ -82,7 +82,7 @@ pub fn writing(plan: &Plan) -> Option<&'static str> {
         Plan::Insert(_) => "INSERT",
         Plan::Update(_) => "UPDATE",
         Plan::Delete(_) => "DELETE",
-        plan if changes_in_with(plan) => "SELECT",
+        Plan::Query(_) if changes_in_with(plan) => "SELECT",
         Plan::Query(node) if locks_rows(node) => "SELECT FOR UPDATE",
         Plan::Ddl(statement) => match **statement {
             ast::Statement::CreateTable(_) => "CREATE TABLE",
@@ -100,9 +100,9 @@ pub fn writing(plan: &Plan) -> Option<&'static str> {
     })
 }
 
-/// Whether a plan is a query whose WITH changes rows.
+/// Whether the WITH of a plan changes rows.
 pub fn changes_in_with(plan: &Plan) -> bool {
-    let Plan::Query(Node::With(queries, _)) = plan else { return false };
+    let Some(Node::With(queries, _)) = plan.root() else { return false };
     queries.iter().any(|(_, query)| matches!(query, Node::Change(_)))
 }
 
