@@ -1,7 +1,7 @@
 //! PostgreSQL's drivers against the server: psycopg 3, SQLAlchemy 2 and Django over it, asyncpg, node-postgres,
-//! Sequelize, TypeORM and drizzle over it, pgx and the JDBC driver.
+//! Sequelize, TypeORM and drizzle over it, pgx, the JDBC driver, ActiveRecord and Laravel's Eloquent.
 //!
-//! `tests/drivers/prepare` puts all but the first into `target/drivers`. A driver that is not there is skipped with a
+//! psycopg and the last two are Debian's packages; `tests/drivers/prepare` puts the others into `target/drivers`. A driver that is not there is skipped with a
 //! line on standard error; if the environment variable `CI` is set it is a failure.
 
 mod common;
@@ -144,6 +144,32 @@ fn jdbc_sends_batches_and_fetches_in_pieces() {
 #[test]
 fn jdbc_says_what_tables_and_results_are_like() {
     java_class("Metadata");
+}
+
+#[test]
+fn activerecord_makes_a_schema_and_dumps_the_same() {
+    debian_script("ruby", "activerecord.rb", &["-e", "require 'active_record'; require 'pg'"]);
+}
+
+#[test]
+fn eloquent_makes_a_schema_and_maps_it() {
+    let finds = "exit(extension_loaded('pdo_pgsql') && (include 'Illuminate/Database/autoload.php') ? 0 : 1);";
+    debian_script("php", "eloquent.php", &["-r", finds]);
+}
+
+/// Runs a script in a language whose drivers are Debian's packages. `finds` are the arguments with which the language
+/// says that they are there.
+fn debian_script(language: &str, name: &str, finds: &[&str]) {
+    if !is_installed(language, finds) {
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers").join(name);
+    for engine in UNLIKE {
+        let server = Running::new(engine);
+        let mut command = command(language, &server);
+        command.arg(&script).arg(server.address.port().to_string());
+        assert_eq!(run(command), "ok\n", "{engine}");
+    }
 }
 
 /// Runs a class that is compiled beside PostgreSQL's driver.

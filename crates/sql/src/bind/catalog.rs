@@ -19,6 +19,8 @@ pub(super) enum Registered {
     One(Registry),
     /// `regproc`, whose values are texts here
     Procedure,
+    /// `regprocedure`, whose values are texts here: the names of functions without their arguments
+    Signature,
     /// An array of the first kind
     Array(Registry),
 }
@@ -29,6 +31,7 @@ impl Registered {
         match self {
             Registered::One(registry) | Registered::Array(registry) => function_of(registry).trim_start(),
             Registered::Procedure => "regproc",
+            Registered::Signature => "regprocedure",
         }
     }
 }
@@ -65,7 +68,8 @@ pub(super) fn registry(ty: &DataType) -> Result<Option<Registered>, SqlError> {
         "regtype" => Ok(Some(Registered::One(Registry::Type))),
         "regnamespace" => Ok(Some(Registered::One(Registry::Namespace))),
         "regproc" => Ok(Some(Registered::Procedure)),
-        "regprocedure" | "regoper" | "regoperator" | "regrole" | "regconfig" | "regdictionary" | "regcollation" => {
+        "regprocedure" => Ok(Some(Registered::Signature)),
+        "regoper" | "regoperator" | "regrole" | "regconfig" | "regdictionary" | "regcollation" => {
             Err(unsupported(&format!("type {known}")))
         }
         _ => Ok(None),
@@ -128,6 +132,7 @@ impl Binder<'_> {
             // The system relations' columns of type `regproc` are texts already.
             Registered::Procedure if typed.ty == Some(Type::Text) => Ok(typed),
             Registered::Procedure => self.resolve(" regproc", vec![typed]),
+            Registered::Signature => self.resolve(" regprocedure", vec![typed]),
             Registered::Array(registry) => self.registered_array(registry, typed),
         }
     }

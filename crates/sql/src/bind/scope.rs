@@ -5,7 +5,7 @@
 //! nothing in a query is looked up in the queries around it.
 
 use crate::catalog::{Mentioned, Table};
-use crate::expr::Expr;
+use crate::expr::{Expr, Function, Variadic};
 use crate::schema::split;
 use crate::{Origin, OutputColumn, SqlError, state};
 use hotrow_storage::Type;
@@ -112,8 +112,24 @@ impl Relation {
         let full = alias.is_none().then(|| qualified(table.schema_name(), table.plain_name()));
         let key = if table.is_key_hidden() { Vec::new() } else { table.schema.key.clone() };
         let (plain, stored) = (Some(table.plain_name().to_owned()), Some(table.name().to_owned()));
-        Self { table: plain, stored, full, key, ..Self::new(Some(name), columns, offset) }
+        // The result of a query that is stored as a table may have a column of this name.
+        let hidden = if table.schema.column(ROW).is_some() { Vec::new() } else { vec![row_of(table, offset)] };
+        Self { table: plain, stored, full, key, hidden, ..Self::new(Some(name), columns, offset) }
     }
+}
+
+/// The name of the column by which tools tell rows apart.
+const ROW: &str = "ctid";
+
+/// Makes the column `ctid`, by which tools tell rows apart: the column of the primary key, which may be hidden, or a
+/// JSON array of the key's columns.
+fn row_of(table: &Table, offset: usize) -> Named {
+    let key = table.schema.key.iter().map(|&column| Expr::Column(offset + column));
+    let (expr, ty) = match &table.schema.key[..] {
+        [column] => (Expr::Column(offset + column), table.schema.columns[*column].ty),
+        _ => (Expr::Call(Function::Variadic(Variadic::JsonArray(true)), key.collect()), Type::Jsonb),
+    };
+    Named { name: ROW.to_owned(), ty, expr, merged: false, origin: None }
 }
 
 /// Returns a relation's name with its schema in a form that no statement can contain.

@@ -44,6 +44,7 @@ pub use expression::{Check, Computed, DefaultSource, DefaultValue, Mentioned, Ro
 pub use index::{IndexProperties, KeyOrder};
 pub(crate) use table::column_of;
 pub use table::{
-    Comments, HIDDEN, HIDDEN_PREFIX, Part, Rules, Table, describe, describe_as, rename_comment, visible_columns,
+    Comments, HIDDEN, HIDDEN_PREFIX, Part, Rules, Table, check_column_name, describe, describe_as, rename_comment,
+    visible_columns,
 };
 pub use used::Used;

@@ -38,6 +38,21 @@ pub enum Part {
     Trigger(String),
 }
 
+/// The names of PostgreSQL's system columns, which no column of a table may have.
+const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
+
+/// Checks that a column of a table may have a name.
+///
+/// # Errors
+/// 42701 if it is the name of a system column.
+pub fn check_column_name(name: &str) -> Result<(), SqlError> {
+    if !SYSTEM_COLUMNS.contains(&name) {
+        return Ok(());
+    }
+    let message = format!("column name \"{name}\" conflicts with a system column name");
+    Err(SqlError::new(state::DUPLICATE_COLUMN, message))
+}
+
 /// The comments on a relation and on its parts, by the part.
 pub type Comments = BTreeMap<Part, String>;
 

@@ -12,7 +12,7 @@ use super::rebuild::NewColumn;
 use super::triggers::{self, rename_in_triggers};
 use crate::bind::{bind_conversion, define_default};
 use crate::catalog::sequence::Sequence;
-use crate::catalog::{DefaultValue, Part, Table, column_of, rename_comment};
+use crate::catalog::{DefaultValue, Part, Table, check_column_name, column_of, rename_comment};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::parse::names::{fold, object_name};
@@ -27,13 +27,11 @@ use sqlparser::ast::{self, AlterColumnOperation, AlterTableOperation, TableConst
 impl Ddl<'_> {
     pub(super) fn alter_table(&mut self, alter: &ast::AlterTable) -> Result<&'static str, Fail> {
         let name = self.found(&alter.name)?;
-        if let [AlterTableOperation::RenameTable { table_name }] = &alter.operations[..]
-            && let Some(view) = self.view().view(&name)
-        {
+        if let [AlterTableOperation::RenameTable { table_name }] = &alter.operations[..] {
             let (ast::RenameTableNameKind::As(new) | ast::RenameTableNameKind::To(new)) = table_name;
-            self.lock(&name, Mode::Exclusive)?;
-            self.rename_view(&view, &object_name(new)?.name)?;
-            return Ok("ALTER TABLE");
+            if self.rename_other(&name, &object_name(new)?.name)? {
+                return Ok("ALTER TABLE");
+            }
         }
         if alter.if_exists && self.view().table(&name).is_none() {
             self.notice(state::SUCCESSFUL_COMPLETION, format!("relation \"{name}\" does not exist, skipping"));
@@ -233,6 +231,7 @@ impl Ddl<'_> {
     fn rename_column(&mut self, table: &Arc<Table>, old: &str, new: &str) -> Result<(), Fail> {
         let undefined = || SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist"));
         let at = column_of(table, old).map_err(|_| undefined())?;
+        check_column_name(new)?;
         if column_of(table, new).is_ok() {
             return Err(duplicate_column(table, new).into());
         }
@@ -316,10 +315,30 @@ impl Ddl<'_> {
     ) -> Result<&'static str, Fail> {
         let ast::AlterIndexOperation::RenameIndex { index_name } = operation;
         let (old, new) = (self.found(name)?, object_name(index_name)?.name);
-        let table = self.view().table_of_index(&old).ok_or_else(|| undefined_table(&old))?;
-        let table = self.owned_table(table.name())?;
-        self.rename_index_of(&table, plain(&old), &new)?;
-        Ok("ALTER INDEX")
+        match self.rename_other(&old, &new)? {
+            true => Ok("ALTER INDEX"),
+            false => Err(undefined_table(&old).into()),
+        }
+    }
+
+    /// Gives a view, a sequence or an index another name, whatever kind of relation the statement says. Returns `false`
+    /// if the name is of none of these.
+    fn rename_other(&mut self, name: &str, new: &str) -> Result<bool, Fail> {
+        if let Some(table) = self.view().table_of_index(name) {
+            let table = self.owned_table(table.name())?;
+            self.rename_index_of(&table, plain(name), new)?;
+            return Ok(true);
+        }
+        if self.view().view(name).is_none() && self.view().sequence(name).is_none() {
+            return Ok(false);
+        }
+        self.lock(name, Mode::Exclusive)?;
+        if let Some(view) = self.view().view(name) {
+            self.rename_view(&view, new)?;
+        } else if let Some(sequence) = self.view().sequence(name) {
+            self.rename_sequence(&sequence, new)?;
+        }
+        Ok(true)
     }
 
     fn rename_index_of(&mut self, table: &Arc<Table>, old: &str, new: &str) -> Result<(), Fail> {

@@ -5,7 +5,7 @@ use super::constraint::{Dependents, check_immediate};
 use super::ddl::{Ddl, Draft, duplicate_constraint, shown};
 use super::{Fail, generated, partition, storage};
 use crate::bind::{define_check, define_default, not_a_table};
-use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table};
+use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table, check_column_name};
 use crate::error::unsupported;
 use crate::parse::like::LikeOptions;
 use crate::parse::names::{fold, object_name};
@@ -147,6 +147,7 @@ impl Ddl<'_> {
 
     pub(super) fn add_column(&mut self, draft: &mut Draft, column: &ast::ColumnDef) -> Result<(), SqlError> {
         let name = fold(&column.name);
+        check_column_name(&name)?;
         if draft.schema.column(&name).is_some() {
             let message = format!("column \"{name}\" specified more than once");
             return Err(SqlError::new(state::DUPLICATE_COLUMN, message));

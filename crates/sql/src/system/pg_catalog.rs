@@ -34,8 +34,43 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "pg_proc" => routines::procedures,
         "pg_trigger" => routines::all_triggers,
         "pg_language" => routines::languages,
+        "pg_extension" => extensions,
+        "pg_available_extensions" => available_extensions,
         _ => return None,
     })
+}
+
+/// The extensions whose functions are built in, as far as they are there: the name, PostgreSQL's version and what it
+/// says of the extension. The first one is installed, as in a new database of PostgreSQL.
+const EXTENSIONS: [(&str, &str, &str); 3] = [
+    ("plpgsql", "1.0", "PL/pgSQL procedural language"),
+    ("pgcrypto", "1.3", "cryptographic functions"),
+    ("uuid-ossp", "1.1", "generate universally unique identifiers (UUIDs)"),
+];
+
+/// The OID of the first extension.
+const INSTALLED: u32 = 13_561;
+
+fn extensions(_: &SessionContext, rows: &mut Rows<'_>) {
+    let (name, version, _) = EXTENSIONS[0];
+    rows.push(vec![
+        ("oid", oid(INSTALLED)),
+        ("extname", text(name)),
+        ("extowner", oid(OWNER)),
+        ("extnamespace", oid(objects::PG_CATALOG)),
+        ("extrelocatable", Value::Bool(false)),
+        ("extversion", text(version)),
+    ]);
+}
+
+fn available_extensions(_: &SessionContext, rows: &mut Rows<'_>) {
+    for (at, (name, version, comment)) in EXTENSIONS.into_iter().enumerate() {
+        let mut row = vec![("name", text(name)), ("default_version", text(version)), ("comment", text(comment))];
+        if at == 0 {
+            row.push(("installed_version", text(version)));
+        }
+        rows.push(row);
+    }
 }
 
 fn namespaces(context: &SessionContext, rows: &mut Rows<'_>) {

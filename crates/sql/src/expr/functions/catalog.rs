@@ -101,6 +101,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "to_regtype" => overloads![ToType(Text) -> Type::Reg(Registry::Type)],
         " regclass" => overloads![RelationNumber(Text) -> Type::Reg(Registry::Class), RelationName(Oid) -> Text],
         " regproc" => overloads![ProcedureNamed(Text) -> Text, ProcedureName(Int4) -> Text],
+        " regprocedure" => overloads![SignatureNamed(Text) -> Text, ProcedureName(Int4) -> Text],
         "current_schemas" => overloads![CurrentSchemas(Bool) -> Type::Array(Element::Name)],
         "pg_tablespace_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         " regnamespace" => overloads![SchemaNumber(Text) -> Type::Reg(Registry::Namespace), SchemaName(Oid) -> Text],
@@ -211,9 +212,13 @@ impl CatalogFunction {
             CatalogFunction::Size => {
                 Ok(system::size(context, number).map_or(Value::Null, |bytes| Value::Int8(bytes as i64)))
             }
-            CatalogFunction::ProcedureNamed => {
+            CatalogFunction::ProcedureNamed | CatalogFunction::SignatureNamed => {
                 let name = text_of(first);
-                let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
+                let whole = match (self, name.split_once('(')) {
+                    (CatalogFunction::SignatureNamed, Some((name, _))) => name.trim(),
+                    _ => name,
+                };
+                let plain = whole.strip_prefix("pg_catalog.").unwrap_or(whole);
                 if system::is_type_function(plain) {
                     return text(Some(plain.to_owned()));
                 }

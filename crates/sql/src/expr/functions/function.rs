@@ -279,6 +279,8 @@ pub enum CatalogFunction {
     /// A function by its name, in a cast to `regproc`. Only the system's functions exist, and they have no OIDs, so the
     /// result is a name.
     ProcedureNamed,
+    /// A function by its name and the types of its arguments, in a cast to `regprocedure`. The result is the name.
+    SignatureNamed,
     ProcedureName,
     /// `current_schemas`: the schemas of the search path, including those of the system if the argument is true.
     CurrentSchemas,
