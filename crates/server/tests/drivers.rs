@@ -1,8 +1,9 @@
 //! PostgreSQL's drivers against the server: psycopg 3, SQLAlchemy 2 and Django over it, asyncpg, node-postgres,
 //! Sequelize, TypeORM and drizzle over it, pgx, the JDBC driver, ActiveRecord and Laravel's Eloquent.
 //!
-//! psycopg and the last two are Debian's packages; `tests/drivers/prepare` puts the others into `target/drivers`. A driver that is not there is skipped with a
-//! line on standard error; if the environment variable `CI` is set it is a failure.
+//! psycopg and the last two are Debian's packages; `tests/drivers/prepare` puts the others into `target/drivers`. A
+//! driver that is not there is skipped with a line on standard error; if the environment variable `CI` is set it is a
+//! failure.
 
 mod common;
 

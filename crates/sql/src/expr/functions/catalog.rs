@@ -213,16 +213,7 @@ impl CatalogFunction {
                 Ok(system::size(context, number).map_or(Value::Null, |bytes| Value::Int8(bytes as i64)))
             }
             CatalogFunction::ProcedureNamed | CatalogFunction::SignatureNamed => {
-                let name = text_of(first);
-                let whole = match (self, name.split_once('(')) {
-                    (CatalogFunction::SignatureNamed, Some((name, _))) => name.trim(),
-                    _ => name,
-                };
-                let plain = whole.strip_prefix("pg_catalog.").unwrap_or(whole);
-                if system::is_type_function(plain) {
-                    return text(Some(plain.to_owned()));
-                }
-                Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("function \"{name}\" does not exist")))
+                text(Some(function_named(text_of(first), self == CatalogFunction::SignatureNamed)?))
             }
             CatalogFunction::ProcedureName => text(Some(system::number_or_none(number))),
             CatalogFunction::SchemaNumber => {
@@ -282,6 +273,16 @@ fn type_number(context: &SessionContext, name: &str) -> Result<u32, SqlError> {
     match crate::parse::written_name(name).ok().and_then(|name| name.schema) {
         Some(schema) if !context.view().has_schema(&schema) => Err(crate::schema::undefined_schema(&schema)),
         _ => Err(SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))),
+    }
+}
+
+/// Returns the name of the system's function that a text names, with the types of its arguments if `has_types` is set.
+fn function_named(text: &str, has_types: bool) -> Result<String, SqlError> {
+    let name = text.split_once('(').filter(|_| has_types).map_or(text, |(name, _)| name.trim());
+    let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
+    match system::is_type_function(plain) {
+        true => Ok(plain.to_owned()),
+        false => Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("function \"{text}\" does not exist"))),
     }
 }
 
