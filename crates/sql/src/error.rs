@@ -70,6 +70,9 @@ pub struct Subject {
     pub constraint: Option<String>,
 }
 
+/// The message of an error that drivers look for.
+const CHANGED_RESULT: &str = "cached plan must not change result type";
+
 impl SqlError {
     /// Makes an error. Names of relations in the message are shown without their schemas.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
@@ -82,6 +85,17 @@ impl SqlError {
             context: None,
             subject: None,
         }
+    }
+
+    /// Returns the error of a statement whose result has other columns than the client was told.
+    pub(crate) fn changed_result() -> Self {
+        Self::new(state::FEATURE_NOT_SUPPORTED, CHANGED_RESULT)
+    }
+
+    /// Returns the name of PostgreSQL's function that reports this error, if drivers know the error by it: they prepare
+    /// the statement again.
+    pub fn routine(&self) -> Option<&'static str> {
+        (self.message == CHANGED_RESULT).then_some("RevalidateCachedQuery")
     }
 
     /// Returns the error with this DETAIL.

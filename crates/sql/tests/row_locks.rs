@@ -175,10 +175,6 @@ fn what_cannot_be_locked_is_refused_as_ever() {
             "select (select id from job where id = 1 for update)",
             "FOR UPDATE in a subquery of an expression is not supported",
         ),
-        (
-            "with n as (delete from job returning id) select * from n",
-            "a statement that changes rows within a query is not supported",
-        ),
         ("select distinct id from job for update nowait", "FOR UPDATE is not allowed with DISTINCT clause"),
         (
             "select id from job for update of k skip locked",

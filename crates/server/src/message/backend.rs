@@ -178,6 +178,7 @@ fn info(severity: &str, error: &SqlError) -> ErrorInfo {
     info.hint = error.hint.as_deref().map(clean);
     info.where_context = error.context.as_deref().map(clean);
     info.position = error.position.map(|position| position.to_string());
+    info.routine = error.routine().map(str::to_owned);
     if let Some(subject) = &error.subject {
         info.schema = Some(clean(&subject.schema)).filter(|schema| !schema.is_empty());
         info.table = Some(clean(&subject.table)).filter(|table| !table.is_empty());

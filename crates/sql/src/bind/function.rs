@@ -4,7 +4,7 @@ use super::binder::Binder;
 use super::procedure::with_types;
 use super::query::From;
 use super::row_types::{relation_of, result_columns};
-use super::scope::Scope;
+use super::scope::{Relation, Scope};
 use super::typed::Typed;
 use crate::catalog::View;
 use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns};
@@ -191,6 +191,8 @@ impl Binder<'_> {
             columns.push(OutputColumn::new("ordinality", Type::Int8));
         }
         let node = Node::Function(Box::new(RowsOf { function, arguments, numbered }));
-        self.rows_item(node, shown, columns, Some(procedure.name.clone()), alias)
+        let mut item = self.rows_item(node, shown, columns, Some(procedure.name.clone()), alias)?;
+        item.scope.relations_mut().iter_mut().for_each(Relation::mean_value);
+        Ok(item)
     }
 }

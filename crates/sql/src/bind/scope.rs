@@ -32,6 +32,9 @@ pub(crate) struct Relation {
     pub(super) columns: Vec<Named>,
     /// The columns that have names although `*` does not stand for them.
     pub(super) hidden: Vec<Named>,
+    /// The value that the name of the item itself means where no column has that name: that of a function whose rows
+    /// have one column.
+    pub(super) value: Option<Named>,
     /// The positions of a table's primary key columns; empty if the key is hidden or the item is no table.
     pub(super) key: Vec<usize>,
 }
@@ -95,7 +98,15 @@ impl Relation {
             full: None,
             columns: columns.into_iter().enumerate().map(named).collect(),
             hidden: Vec::new(),
+            value: None,
             key: Vec::new(),
+        }
+    }
+
+    /// Makes the name of the item mean the value of its column, if it has one column.
+    pub(super) fn mean_value(&mut self) {
+        if let ([column], Some(name)) = (&self.columns[..], &self.name) {
+            self.value = Some(Named { name: name.clone(), ..column.clone() });
         }
     }
 
@@ -214,7 +225,11 @@ impl Scope {
         let columns = self.relations.iter().filter(named).flat_map(|known| known.columns.iter().chain(&known.hidden));
         let mut found = columns.filter(|column| column.name == name && (relation.is_some() || !column.merged));
         match (found.next(), found.next()) {
-            (None, _) => Found::Nothing,
+            (None, _) => {
+                let mut values = self.relations.iter().filter_map(|known| known.value.as_ref());
+                let value = values.find(|value| relation.is_none() && value.name == name);
+                value.map_or(Found::Nothing, Found::Column)
+            }
             (Some(column), None) => Found::Column(column),
             (Some(_), Some(_)) => Found::Ambiguous,
         }

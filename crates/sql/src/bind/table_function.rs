@@ -2,7 +2,7 @@
 
 use super::binder::Binder;
 use super::query::{From, computed};
-use super::scope::Scope;
+use super::scope::{Relation, Scope};
 use super::typed::Typed;
 use crate::catalog::sequence::Sequence;
 use crate::error::unsupported;
@@ -65,7 +65,9 @@ impl Binder<'_> {
         }
         let (source, numbered) = (RowSource::BuiltIn(function), written.numbered);
         let node = Node::Function(Box::new(RowsOf { function: source, arguments: list, numbered }));
-        self.rows_item(node, shown, columns, Some(function.name().to_owned()), written.alias)
+        let mut item = self.rows_item(node, shown, columns, Some(function.name().to_owned()), written.alias)?;
+        item.scope.relations_mut().iter_mut().for_each(Relation::mean_value);
+        Ok(item)
     }
 
     /// Binds a call in FROM of a function whose result is one value, which becomes a row. Its arguments may refer to

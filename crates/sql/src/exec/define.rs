@@ -3,7 +3,7 @@
 use super::Fail;
 use super::ddl::Ddl;
 use crate::bind::{argument_types, check_returns, compile_new, define_arguments, define_function};
-use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns};
+use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns, numbered};
 use crate::error::unsupported;
 use crate::parse::procedure::{AlterProcedure, CreateProcedure, DropProcedures, Language, RoutineChange, RoutineKind};
 use crate::table_lock::Mode;
@@ -18,7 +18,7 @@ impl Ddl<'_> {
     /// a function in PL/pgSQL, or `check_function_bodies` is off: then the body is bound when it is called.
     pub(crate) fn create_procedure(&mut self, create: &CreateProcedure) -> Result<&'static str, Fail> {
         self.check_memory()?;
-        let lock = procedure_lock(&create.name);
+        let lock = numbered(&create.name);
         self.lock(&lock, Mode::Exclusive)?;
         for argument in &create.arguments {
             let ty = self.view().data_type(&argument.ty)?;
@@ -69,7 +69,7 @@ impl Ddl<'_> {
     pub(crate) fn drop_procedures(&mut self, drop: &DropProcedures) -> Result<&'static str, Fail> {
         for (name, types) in &drop.procedures {
             let types = types.as_ref().map(|types| argument_types(types, self.view())).transpose()?;
-            self.lock(&procedure_lock(name), Mode::Exclusive)?;
+            self.lock(&numbered(name), Mode::Exclusive)?;
             if let Some(known) = self.named_procedure(drop.kind, name, types.as_deref())? {
                 self.drop_triggers_of(&known, drop.cascade)?;
                 self.context.transaction.changes.procedures.insert(name.clone(), None);
@@ -119,7 +119,7 @@ impl Ddl<'_> {
         name: &str,
         types: Option<&[ast::DataType]>,
     ) -> Result<Arc<Procedure>, Fail> {
-        self.lock(&procedure_lock(name), Mode::Exclusive)?;
+        self.lock(&numbered(name), Mode::Exclusive)?;
         let types = types.map(|types| argument_types(types, self.view())).transpose()?;
         let known = self.named_procedure(kind, name, types.as_deref())?;
         Ok(known.ok_or_else(|| undefined(kind, name, types.as_deref()))?)
@@ -163,7 +163,7 @@ impl Ddl<'_> {
                     .hint("Use DROP ... CASCADE to drop the dependent objects too.")
                     .into());
             }
-            self.lock(&procedure_lock(&function.name), Mode::Exclusive)?;
+            self.lock(&numbered(&function.name), Mode::Exclusive)?;
             self.context.transaction.changes.procedures.insert(function.name.clone(), None);
             let message = format!("drop cascades to function {}", function.identity());
             self.notice(state::SUCCESSFUL_COMPLETION, message);
@@ -174,7 +174,7 @@ impl Ddl<'_> {
     /// Gives the functions whose result is rows of a relation the relation's new name.
     pub(super) fn rename_in_functions(&mut self, relation: &str, new: &str) -> Result<(), Fail> {
         for function in self.functions_of(relation) {
-            self.lock(&procedure_lock(&function.name), Mode::Exclusive)?;
+            self.lock(&numbered(&function.name), Mode::Exclusive)?;
             let renamed = Arc::new(function.with_row_of(new));
             self.context.transaction.changes.procedures.insert(function.name.clone(), Some(renamed));
         }
@@ -192,7 +192,7 @@ impl Ddl<'_> {
 
     /// Gives a procedure or function another name. Bodies that call it mean the old name.
     fn rename_procedure(&mut self, known: &Procedure, new: &str) -> Result<(), Fail> {
-        self.lock(&procedure_lock(new), Mode::Exclusive)?;
+        self.lock(&numbered(new), Mode::Exclusive)?;
         if self.view().procedure(new).is_some() {
             let message = format!("function \"{new}\" already exists");
             return Err(SqlError::new(state::DUPLICATE_FUNCTION, message).into());
@@ -261,9 +261,4 @@ fn check_replaced(known: &Procedure, new: &Procedure, replace: bool) -> Result<(
         return Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message).hint(hint));
     }
     Ok(())
-}
-
-/// Returns the name of the lock on a procedure. No table has this name.
-pub(super) fn procedure_lock(name: &str) -> String {
-    format!("{name}\0procedure")
 }

@@ -27,7 +27,7 @@ impl Ddl<'_> {
     fn create_trigger(&mut self, create: &CreateTrigger) -> Result<(), Fail> {
         let table = self.table_of_trigger(&create.table)?;
         table.check_changeable()?;
-        self.lock(&super::define::procedure_lock(&create.function), crate::table_lock::Mode::Shared)?;
+        self.lock(&crate::catalog::procedure::numbered(&create.function), crate::table_lock::Mode::Shared)?;
         check_trigger(create, &table, self.view())?;
         let known = table.trigger(&create.name).is_some();
         if known && !create.replace {

@@ -14,7 +14,7 @@
 //! | `like` | the element LIKE of CREATE TABLE, which sqlparser knows only alone |
 //! | `conflict` | expressions and conditions in ON CONFLICT, which sqlparser does not know |
 //! | `grouping` | GROUP BY with GROUPING SETS, ROLLUP and CUBE, of which sqlparser knows some forms only |
-//! | `only` | FROM ONLY, which sqlparser does not know |
+//! | `only`, `trim` | FROM ONLY and `trim(both from …)`, which sqlparser does not know |
 //! | `row_locks` | FOR NO KEY UPDATE and FOR KEY SHARE, which sqlparser does not know |
 //! | `window` | the EXCLUDE clause of windows, which sqlparser does not know |
 //! | `syntax` | all other statements, which crate sqlparser reads |
@@ -42,6 +42,7 @@ mod size;
 mod string;
 mod syntax;
 pub mod trigger;
+mod trim;
 mod types;
 pub mod utility;
 pub mod window;

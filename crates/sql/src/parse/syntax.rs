@@ -1,13 +1,13 @@
 //! The use of crate sqlparser: its limits, and its errors in PostgreSQL's words.
 
 use super::lex::{self, Token, TokenKind, character_position};
-use super::{conflict, grouping, like, only, row_locks, sequence, window};
+use super::{conflict, grouping, like, only, row_locks, sequence, trim, window};
 use crate::depth::{Syntax, with_room};
 use crate::{SqlError, state};
 use sqlparser::ast;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Location, Tokenizer};
+use sqlparser::tokenizer::{Location, TokenWithSpan, Tokenizer};
 
 /// The greatest depth to which expressions and queries may nest.
 pub(super) const MAX_DEPTH: usize = 128;
@@ -16,11 +16,7 @@ pub(super) const MAX_DEPTH: usize = 128;
 const MAX_LINKS: usize = 5000;
 
 pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> {
-    let dialect = PostgreSqlDialect {};
-    let tokens = Tokenizer::new(&dialect, text)
-        .tokenize_with_location()
-        .map_err(|error| syntax_error(text, &error.message, Some(error.location)))?;
-    let mut tokens = tokens;
+    let mut tokens = tokens_of(text)?;
     let overriding = take_overriding(&mut tokens)?;
     window::take_exclusions(&mut tokens);
     row_locks::take_strengths(&mut tokens);
@@ -29,7 +25,7 @@ pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> 
     conflict::carry(&mut tokens);
     only::take(&mut tokens);
     grouping::carry(&mut tokens);
-    let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
+    let mut parser = parser_of(tokens);
     let mut statement = parser.parse_statement().map_err(|error| from_parser(text, error))?;
     if let ast::Statement::Insert(insert) = &mut statement {
         if insert.overwrite {
@@ -45,6 +41,19 @@ pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> 
     Ok(statement)
 }
 
+/// Returns the tokens of a text, with what may stand in expressions in the form that sqlparser knows.
+fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
+    let mut tokens = Tokenizer::new(&PostgreSqlDialect {}, text)
+        .tokenize_with_location()
+        .map_err(|error| syntax_error(text, &error.message, Some(error.location)))?;
+    trim::take_from(&mut tokens);
+    Ok(tokens)
+}
+
+fn parser_of(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
+    Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens)
+}
+
 /// Whether an INSERT says OVERRIDING SYSTEM VALUE. Its values are then stored in an identity column, which otherwise
 /// only the sequence fills.
 pub fn overrides_identities(insert: &ast::Insert) -> bool {
@@ -55,7 +64,7 @@ pub fn overrides_identities(insert: &ast::Insert) -> bool {
 
 /// Takes OVERRIDING SYSTEM VALUE out of an INSERT, since the parser does not know the clause. Returns whether it was
 /// there.
-fn take_overriding(tokens: &mut Vec<sqlparser::tokenizer::TokenWithSpan>) -> Result<bool, SqlError> {
+fn take_overriding(tokens: &mut Vec<TokenWithSpan>) -> Result<bool, SqlError> {
     use sqlparser::tokenizer::Token;
     let word = |token: &Token, text: &str| matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text));
     let words: Vec<usize> = (0..tokens.len()).filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_))).collect();
@@ -104,11 +113,7 @@ pub fn parse_expr(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
 }
 
 fn parse_expr_in_place(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
-    let dialect = PostgreSqlDialect {};
-    let mut parser = Parser::new(&dialect)
-        .with_recursion_limit(MAX_DEPTH)
-        .try_with_sql(text)
-        .map_err(|error| from_parser(text, error))?;
+    let mut parser = parser_of(tokens_of(text)?);
     let expr = parser.parse_expr().map(Syntax::new).map_err(|error| from_parser(text, error))?;
     let rest = parser.peek_token();
     if rest.token != sqlparser::tokenizer::Token::EOF {

@@ -159,8 +159,7 @@ impl Session {
         let cursor = self.kept.cursors.get(&fetch.name)?;
         let columns = cursor.columns.clone();
         if !fetch.silent && described.is_some_and(|described| !are_alike(described, &columns)) {
-            let message = "cached plan must not change result type";
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).into());
+            return Err(SqlError::changed_result().into());
         }
         let range = cursor.go(fetch.direction)?;
         let count = range.map_or(0, |(first, last)| first.abs_diff(last) + 1);

@@ -9,7 +9,7 @@ use crate::exec::Fail;
 use crate::parse::lex::tokenize_within;
 use crate::plan::Statement;
 use crate::table_lock::Mode;
-use crate::{SqlError, parse, state};
+use crate::{SqlError, parse};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::Ordering;
@@ -109,7 +109,7 @@ impl Session {
             (fresh, known) => fresh.is_some() == known.is_some(),
         };
         if !is_alike || fresh.params != statement.params {
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+            return Err(SqlError::changed_result());
         }
         Ok(Arc::new(fresh))
     }

@@ -4,7 +4,7 @@
 use super::objects::{OWNER, PUBLIC};
 use super::relation::{Rows, oid, text};
 use crate::catalog::Table;
-use crate::catalog::procedure::{Argument, Procedure, Returns};
+use crate::catalog::procedure::{Argument, Procedure, Returns, numbered};
 use crate::catalog::trigger::Trigger;
 use crate::context::SessionContext;
 use crate::expr::{Expr, shown};
@@ -34,7 +34,7 @@ const UPDATE: i16 = 16;
 
 /// Returns the OID of a procedure or function.
 pub(super) fn number_of(context: &SessionContext, name: &str) -> u32 {
-    context.shared().catalog.number(&format!("{name}\0procedure"))
+    context.shared().catalog.number(&numbered(name))
 }
 
 fn find(context: &SessionContext, number: u32) -> Option<Arc<Procedure>> {

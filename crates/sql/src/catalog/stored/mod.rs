@@ -21,6 +21,7 @@ mod value;
 
 use super::definitions::{Catalog, Changes};
 use super::place_log::PlaceLog;
+use super::procedure;
 use crate::schema::{self, quoted};
 use crate::{SqlError, state};
 use hotrow_storage::{Column, Key, KeySpec, RedoSink, Row, RowLayout, RowRef, TableId, TableSchema, Type, Value};
@@ -203,7 +204,9 @@ pub fn entries(changes: &Changes, catalog: &Catalog) -> Result<Vec<Entry>, SqlEr
         add(Kind::Sequence, name, text.transpose()?);
     }
     for (name, procedure) in &changes.procedures {
-        let text = procedure.as_ref().map(|procedure| text(ProcedureForm::of(procedure)?, &[], catalog));
+        let text = procedure
+            .as_ref()
+            .map(|procedure| text(ProcedureForm::of(procedure)?, &[procedure::numbered(name)], catalog));
         add(Kind::Procedure, name, text.transpose()?);
     }
     for (name, of_schema) in &changes.schemas {
@@ -289,9 +292,9 @@ impl Definitions {
                 (own(), numbers)
             }
             Kind::Procedure => {
-                let (form, _) = parsed::<ProcedureForm>(text)?;
+                let (form, numbers) = parsed::<ProcedureForm>(text)?;
                 self.changes.procedures.insert(name.to_owned(), Some(Arc::new(form.procedure(name, types)?)));
-                (Vec::new(), Vec::new())
+                (vec![procedure::numbered(name)], numbers)
             }
             Kind::Schema => {
                 let (form, numbers) = parsed::<SchemaForm>(text)?;

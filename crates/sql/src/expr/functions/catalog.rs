@@ -105,6 +105,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "current_schemas" => overloads![CurrentSchemas(Bool) -> Type::Array(Element::Name)],
         "pg_tablespace_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         " regnamespace" => overloads![SchemaNumber(Text) -> Type::Reg(Registry::Namespace), SchemaName(Oid) -> Text],
+        "pg_describe_object" => overloads![NoText(Oid, Oid, Int4) -> Text],
         "pg_get_functiondef" => of_routine!(Definition),
         "pg_get_function_sqlbody" => of_routine!(Body),
         "pg_get_function_arguments" => of_routine!(Arguments),
