@@ -170,6 +170,7 @@ impl Binder<'_> {
         let name = match parts.as_slice() {
             [name] => name.as_str(),
             [schema, name] if schema == "pg_catalog" || schema == "public" || set_returning.is_some() => name.as_str(),
+            [schema, name] if schema == "information_schema" && name.starts_with("_pg_") => name.as_str(),
             _ => return Err(no_function(&parts.join("."), &[])),
         };
         if function.null_treatment.is_some() {

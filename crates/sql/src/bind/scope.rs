@@ -9,6 +9,7 @@ use crate::expr::{Expr, Function, Variadic};
 use crate::schema::split;
 use crate::{Origin, OutputColumn, SqlError, state};
 use hotrow_storage::Type;
+use hotrow_sync::Arc;
 
 /// The FROM items whose columns an expression can name.
 #[derive(Clone, Debug, Default)]
@@ -30,11 +31,11 @@ pub(crate) struct Relation {
     pub(super) full: Option<String>,
     /// The columns of the item, without a table's hidden key.
     pub(super) columns: Vec<Named>,
-    /// The columns that have names although `*` does not stand for them.
-    pub(super) hidden: Vec<Named>,
+    /// The columns that have names although `*` does not stand for them. Copies of the item share them.
+    pub(super) hidden: Arc<[Named]>,
     /// The value that the name of the item itself means where no column has that name: that of a function whose rows
     /// have one column.
-    pub(super) value: Option<Named>,
+    pub(super) value: Option<Box<Named>>,
     /// The positions of a table's primary key columns; empty if the key is hidden or the item is no table.
     pub(super) key: Vec<usize>,
 }
@@ -97,7 +98,7 @@ impl Relation {
             stored: None,
             full: None,
             columns: columns.into_iter().enumerate().map(named).collect(),
-            hidden: Vec::new(),
+            hidden: Arc::default(),
             value: None,
             key: Vec::new(),
         }
@@ -106,13 +107,13 @@ impl Relation {
     /// Makes the name of the item mean the value of its column, if it has one column.
     pub(super) fn mean_value(&mut self) {
         if let ([column], Some(name)) = (&self.columns[..], &self.name) {
-            self.value = Some(Named { name: name.clone(), ..column.clone() });
+            self.value = Some(Box::new(Named { name: name.clone(), ..column.clone() }));
         }
     }
 
     /// Hides the last column from `*`. Its name can still be used.
     pub(super) fn hide_last(&mut self) {
-        self.hidden.extend(self.columns.pop());
+        self.hidden = self.columns.pop().into_iter().collect();
     }
 
     /// Makes a FROM item of a table's visible columns.
@@ -124,7 +125,8 @@ impl Relation {
         let key = if table.is_key_hidden() { Vec::new() } else { table.schema.key.clone() };
         let (plain, stored) = (Some(table.plain_name().to_owned()), Some(table.name().to_owned()));
         // The result of a query that is stored as a table may have a column of this name.
-        let hidden = if table.schema.column(ROW).is_some() { Vec::new() } else { vec![row_of(table, offset)] };
+        let hidden = if table.schema.column(ROW).is_some() { None } else { Some(row_of(table, offset)) };
+        let hidden = hidden.into_iter().collect();
         Self { table: plain, stored, full, key, hidden, ..Self::new(Some(name), columns, offset) }
     }
 }
@@ -222,11 +224,12 @@ impl Scope {
     /// Looks up the column of this name, in the relation of the given name or else in all relations.
     pub(super) fn find(&self, relation: Option<&str>, name: &str) -> Found<&Named> {
         let named = |known: &&Relation| relation.is_none_or(|wanted| known.is_called(wanted));
-        let columns = self.relations.iter().filter(named).flat_map(|known| known.columns.iter().chain(&known.hidden));
+        let columns =
+            self.relations.iter().filter(named).flat_map(|known| known.columns.iter().chain(known.hidden.iter()));
         let mut found = columns.filter(|column| column.name == name && (relation.is_some() || !column.merged));
         match (found.next(), found.next()) {
             (None, _) => {
-                let mut values = self.relations.iter().filter_map(|known| known.value.as_ref());
+                let mut values = self.relations.iter().filter_map(|known| known.value.as_deref());
                 let value = values.find(|value| relation.is_none() && value.name == name);
                 value.map_or(Found::Nothing, Found::Column)
             }

@@ -9,8 +9,8 @@ use crate::types::Styles;
 use hotrow_storage::Type;
 use hotrow_sync::{Arc, RwLock};
 
-/// Returns the name under which a procedure or function has its lock and its number in the system relations. No relation
-/// has this name.
+/// Returns the name under which a procedure or function has its lock and its number in the system relations. No
+/// relation has this name.
 pub fn numbered(name: &str) -> String {
     format!("{name}\0procedure")
 }

@@ -25,6 +25,7 @@ fn is_immutable_call(function: Function, arguments: &[Expr], is_zoned: &dyn Fn(&
     match function {
         Function::Number(NumberFunction::ToCharacters) => false,
         Function::Number(_) | Function::Text(_) | Function::Pattern(_) | Function::Json(_) => true,
+        Function::Column(_) => true,
         Function::Sequence(_)
         | Function::Catalog(_)
         | Function::Session(_)

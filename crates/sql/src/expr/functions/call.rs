@@ -104,6 +104,7 @@ impl Function {
             Function::Lock(function) => function.call(&values, env),
             Function::Setting(function) => function.call(&values, env),
             Function::Notification(function) => function.call(&values, env),
+            Function::Column(function) => Ok(function.call(&values)),
             Function::Variadic(_) | Function::Array(_) => Ok(Value::Null),
         }
     }

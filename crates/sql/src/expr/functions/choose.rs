@@ -7,7 +7,9 @@
 //! candidates remain, the call is ambiguous.
 
 use super::function::{Function, Overload};
-use super::{catalog, interval, json, lock, notification, number, pattern, sequence, session, setting, text, time};
+use super::{
+    catalog, column_type, interval, json, lock, notification, number, pattern, sequence, session, setting, text, time,
+};
 use crate::expr::{Strictness, can_cast};
 use hotrow_storage::Type;
 use std::mem::discriminant;
@@ -153,6 +155,7 @@ pub(super) fn overloads(name: &str) -> Vec<Overload> {
         lock::named(name),
         setting::named(name),
         notification::named(name),
+        column_type::named(name),
     ];
     let lists = of_values.into_iter().chain(of_names);
     lists.flatten().copied().collect()

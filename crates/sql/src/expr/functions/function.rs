@@ -30,6 +30,8 @@ pub enum Function {
     Setting(SettingFunction),
     /// A function of notifications.
     Notification(NotificationFunction),
+    /// A function of a column's type.
+    Column(ColumnFunction),
     /// A function of JSON.
     Json(JsonFunction),
     /// A function of any number of arguments.
@@ -358,6 +360,23 @@ pub enum NotificationFunction {
     Notify,
     /// `pg_notification_queue_usage()`
     QueueUsage,
+}
+
+/// A function of a column's type, which is given by its OID and its modifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnFunction {
+    /// The greatest length of a text, in characters.
+    MaxLength,
+    /// The greatest length of a text, in bytes.
+    MaxBytes,
+    /// The number of digits of a number, in its radix.
+    Precision,
+    /// The radix in which the digits of a number are counted.
+    Radix,
+    /// The number of digits of a number after the point.
+    Scale,
+    /// The number of digits of a time's seconds after the point.
+    TimeDigits,
 }
 
 /// A function of a `json` or `jsonb`.

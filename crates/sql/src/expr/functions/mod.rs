@@ -25,6 +25,7 @@
 //! | `session` | functions of the session, and functions without arguments |
 //! | `setting` | functions of settings |
 //! | `notification` | functions of notifications |
+//! | `column_type` | functions of the types of columns |
 //! | `array` | functions of arrays |
 //! | `written` | the names with which calls are shown |
 //!
@@ -38,6 +39,7 @@ mod array;
 mod call;
 mod catalog;
 mod choose;
+mod column_type;
 mod function;
 mod interval;
 mod json;
