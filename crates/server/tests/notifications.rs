@@ -215,9 +215,10 @@ fn no_notification_is_lost_on_the_way() {
 #[test]
 fn a_client_that_reads_nothing_fills_the_queue_until_it_is_cut_off() {
     for config in models().map(model) {
-        let config = ServerConfig { write_timeout: Duration::from_millis(500), ..config };
-        // The queue takes 32 MiB. What the other tests of this process use counts towards the limit, too.
-        let sql = Config { memory_limit: MemoryLimit::new(512 << 20), ..Config::default() };
+        // Many times as long as it takes to fill the queue.
+        let config = ServerConfig { write_timeout: Duration::from_secs(5), ..config };
+        // The queue takes 16 MiB. What the other tests of this process use counts towards the limit, too.
+        let sql = Config { memory_limit: MemoryLimit::new(256 << 20), ..Config::default() };
         let engine = hotrow_protocols::open("ilock").expect("the engine is in the registry");
         let server = Running::with_sql(engine, config, sql);
         let (mut giver, mut stuck, mut reader) = (server.client(), server.client(), server.client());
