@@ -53,6 +53,15 @@ const CASES: &[(&str, &str)] = &[
         "delete from a where id > 9 returning id",
         "Delete on a (actual rows=2 loops=1)\n  ->  Index Scan using a_pkey on a (actual rows=2 loops=1)\n        Index Cond: (id > 9)",
     ),
+    // The query does not see the row that its WITH inserts.
+    (
+        "with x as (insert into a values (12, 2) returning id) select id from a where id > 9",
+        "CTE 1\n  ->  Insert on a (actual rows=1 loops=1)\n        ->  Result\nIndex Scan using a_pkey on a (actual rows=0 loops=1)\n  Index Cond: (id > 9)",
+    ),
+    (
+        "delete from a where id > 9",
+        "Delete on a (actual rows=0 loops=1)\n  ->  Index Scan using a_pkey on a (actual rows=1 loops=1)\n        Index Cond: (id > 9)",
+    ),
 ];
 
 #[test]

@@ -14,19 +14,26 @@ const TABLES: &str = "create table parent (id int primary key, n int);
     insert into parent values (1, 0), (2, 0)";
 
 /// Copies rows into the table `child` on a thread of its own. It returns when the session waits.
-fn copying(
+fn copying(database: &Arc<Database>, session: Session, rows: &'static str) -> thread::JoinHandle<(Session, String)> {
+    running(database, session, "copy child from stdin", rows)
+}
+
+/// Runs a COPY with these data on a thread of its own, which tells what it has sent and how it ended. The function
+/// returns when the session waits.
+fn running(
     database: &Arc<Database>,
     mut session: Session,
+    sql: &'static str,
     rows: &'static str,
 ) -> thread::JoinHandle<(Session, String)> {
     let id = session.id();
     let thread = thread::spawn(move || {
         let mut client = Recorder { input: vec![rows.as_bytes().to_vec()], ..Recorder::default() };
-        let told = match session.simple_query("copy child from stdin", &mut client) {
+        let told = match session.simple_query(sql, &mut client) {
             Ok(()) => client.tags.concat(),
             Err(error) => error.state.as_str().to_owned(),
         };
-        (session, told)
+        (session, String::from_utf8_lossy(&client.output).into_owned() + &told)
     });
     let mut watcher = self::session(database);
     let asked =
@@ -76,6 +83,25 @@ fn a_copy_waits_for_who_has_inserted_a_row_and_goes_on() {
                 let expected = left[usize::from(!in_block)];
                 assert_eq!(found, expected, "{what}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_changed_rows_waits_and_sends_them_once() {
+    let sql = "copy (with x as (update parent set n = n + 1 returning id, n) select * from x order by id) to stdout";
+    for engine in ENGINES {
+        for begin in ["", "begin"] {
+            let database = database(engine);
+            let (mut other, mut copier) = (session(&database), session(&database));
+            run(&mut other, TABLES);
+            run(&mut other, "begin; update parent set n = 5 where id = 2");
+            run(&mut copier, begin);
+            let copier = running(&database, copier, sql, "");
+            run(&mut other, "commit");
+            let (mut copier, told) = copier.join().expect("no panic");
+            assert_eq!(told, "1\t1\n2\t6\nCOPY 2", "{engine}: {begin}");
+            assert_eq!(outcome(&mut copier, "select sum(n) from parent"), "7", "{engine}: {begin}");
         }
     }
 }

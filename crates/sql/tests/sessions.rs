@@ -589,6 +589,41 @@ fn concurrent_sessions_wait_for_each_other() {
 }
 
 #[test]
+fn copy_sends_the_rows_of_a_change() {
+    let database = database("2pl-timeout");
+    let mut session = session(&database);
+    run(
+        &mut session,
+        "create table t (id int primary key, n int); insert into t values (1, 10), (2, 20), (3, 30);
+         create function told(a int) returns int language plpgsql as
+             'begin raise notice ''called with %'', a; return a; end'",
+    );
+    for (sql, sent, expected) in [
+        ("copy (delete from t where id = 3 returning *) to stdout", "3\t30\n", "COPY 1"),
+        ("copy (insert into t values (4, 40) returning id) to stdout", "4\n", "COPY 1"),
+        ("copy (with x as (insert into t values (5, 50)) select id from t) to stdout", "1\n2\n4\n", "COPY 3"),
+        ("copy (select id from t where id = 2 for update) to stdout", "2\n", "COPY 1"),
+        ("copy (select id from t) to stdout", "1\n2\n4\n5\n", "COPY 4"),
+        ("copy (delete from t) to stdout", "", "0A000"),
+        ("copy (select id from t where id = $1) to stdout", "", "42P02"),
+        ("copy (select id into u from t) to stdout", "", "0A000"),
+    ] {
+        let (recorder, tag) = copy(&mut session, sql, &[]);
+        assert_eq!((String::from_utf8_lossy(&recorder.output).as_ref(), tag.as_str()), (sent, expected), "{sql}");
+    }
+    let (recorder, _) = copy(&mut session, "copy (select told(id) from t where id = 1) to stdout", &[]);
+    assert_eq!(recorder.notices, ["NOTICE: called with 1"]);
+    run(&mut session, "begin read only");
+    let change = "with x as (delete from t returning id) select * from x";
+    let refused = [format!("copy ({change}) to stdout"), format!("explain analyze {change}")];
+    for sql in refused {
+        run(&mut session, "savepoint s");
+        assert_eq!(copy(&mut session, &sql, &[]).1, "25006", "{sql}");
+        run(&mut session, "rollback to s");
+    }
+}
+
+#[test]
 fn copy_leaves_generated_columns_out() {
     let database = database("ilock");
     let mut session = session(&database);

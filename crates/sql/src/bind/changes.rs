@@ -111,7 +111,7 @@ impl Binder<'_> {
 impl WithQuery {
     /// Whether the query changes rows.
     pub(super) fn changes(&self) -> bool {
-        matches!(self.plan, Some(Node::Change(_)))
+        self.plan.as_ref().is_some_and(Node::is_change)
     }
 
     /// Returns an error if the query changes rows and returns none.

@@ -89,14 +89,6 @@ impl Binder<'_> {
             other => return Err(unsupported(&first_words(&other.to_string()))),
         })
     }
-
-    /// Binds and plans the query of a COPY TO. Returns the columns of its result with the plan.
-    pub(crate) fn copy_query(
-        &mut self,
-        statement: Syntax<ast::Statement>,
-    ) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
-        self.plan(statement)
-    }
 }
 
 fn first_words(sql: &str) -> String {

@@ -39,7 +39,7 @@ impl Binder<'_> {
             };
             self.locking = locking;
             let mut bound = bound?;
-            if !matches!(bound.node, Node::Change(_)) {
+            if !bound.node.is_change() {
                 self.settle(&mut bound)?;
             }
             rename(&name, &mut bound.columns, &cte.alias)?;

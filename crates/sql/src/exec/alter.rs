@@ -333,10 +333,13 @@ impl Ddl<'_> {
             return Ok(false);
         }
         self.lock(name, Mode::Exclusive)?;
+        // The name may have lost its meaning while we waited.
         if let Some(view) = self.view().view(name) {
             self.rename_view(&view, new)?;
         } else if let Some(sequence) = self.view().sequence(name) {
             self.rename_sequence(&sequence, new)?;
+        } else {
+            return Ok(false);
         }
         Ok(true)
     }

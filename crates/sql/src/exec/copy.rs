@@ -6,11 +6,12 @@
 //! only in the engine, which undoes them.
 
 use super::dml::Inserter;
+use super::subquery::NOBODY;
 use super::{Exec, Fail, width};
 use crate::client::Client;
 use crate::copy::{CopyFormat, CopyOptions, CopyReader, CopyWriter};
-use crate::expr::Input;
-use crate::plan::{Insert, Node};
+use crate::expr::{Content, Frame, Input, Kept};
+use crate::plan::{Insert, Node, Plan};
 use crate::types::{decode_binary, decode_text_borrowed};
 use crate::{OutputColumn, SqlError, system};
 use hotrow_storage::Value;
@@ -92,6 +93,33 @@ impl Exec<'_> {
                 return Err(abort.into());
             }
         }
+    }
+
+    /// Runs the statement of a COPY TO STDOUT that changes or locks rows, before the first row is sent. Returns the
+    /// rows of its result. `waits` says whether it waits for other transactions' changes of rows.
+    pub(crate) fn changed(&mut self, plan: &Plan, waits: bool) -> Result<Kept, Fail> {
+        let memory = self.env.memory;
+        self.in_time(waits, |exec| {
+            let mut rows = Kept::default();
+            exec.rows(plan, false, &mut |row| {
+                memory.check_push(&rows)?;
+                rows.push_all(row, width(row));
+                Ok(ControlFlow::Continue(()))
+            })?;
+            Ok(rows)
+        })
+    }
+
+    /// Runs COPY TO STDOUT: sends kept rows to the client, and returns their number.
+    pub(crate) fn copy_kept(
+        &mut self,
+        rows: &Kept,
+        columns: &[OutputColumn],
+        options: &CopyOptions,
+        client: &mut dyn Client,
+    ) -> Result<u64, Fail> {
+        let frame = Frame { id: NOBODY, content: Content::Rows(rows), next: self.env.frames };
+        self.inside(&frame).copy_to(&Node::Reference(NOBODY), columns, options, client)
     }
 
     /// Runs COPY TO STDOUT: sends the rows of a query to the client, and returns their number.

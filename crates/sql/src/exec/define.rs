@@ -154,7 +154,7 @@ impl Ddl<'_> {
     /// Drops the functions whose result is rows of a relation that is dropped. Fails if there are any and `cascade` is
     /// not set.
     pub(super) fn drop_functions_of(&mut self, relation: &str, kind: &str, cascade: bool) -> Result<(), Fail> {
-        for function in self.functions_of(relation) {
+        for function in self.locked_functions_of(relation)? {
             if !cascade {
                 let name = self.view().written(relation);
                 let message = format!("cannot drop {kind} {name} because other objects depend on it");
@@ -163,7 +163,6 @@ impl Ddl<'_> {
                     .hint("Use DROP ... CASCADE to drop the dependent objects too.")
                     .into());
             }
-            self.lock(&numbered(&function.name), Mode::Exclusive)?;
             self.context.transaction.changes.procedures.insert(function.name.clone(), None);
             let message = format!("drop cascades to function {}", function.identity());
             self.notice(state::SUCCESSFUL_COMPLETION, message);
@@ -173,12 +172,28 @@ impl Ddl<'_> {
 
     /// Gives the functions whose result is rows of a relation the relation's new name.
     pub(super) fn rename_in_functions(&mut self, relation: &str, new: &str) -> Result<(), Fail> {
-        for function in self.functions_of(relation) {
-            self.lock(&numbered(&function.name), Mode::Exclusive)?;
+        for function in self.locked_functions_of(relation)? {
             let renamed = Arc::new(function.with_row_of(new));
             self.context.transaction.changes.procedures.insert(function.name.clone(), Some(renamed));
         }
         Ok(())
+    }
+
+    /// Locks the functions whose result is rows of a relation. Returns them as they are then, ordered by name.
+    fn locked_functions_of(&mut self, relation: &str) -> Result<Vec<Arc<Procedure>>, Fail> {
+        let names = |functions: &[Arc<Procedure>]| functions.iter().map(|known| known.name.clone()).collect::<Vec<_>>();
+        let mut functions = self.functions_of(relation);
+        loop {
+            let locked = names(&functions);
+            for name in &locked {
+                self.lock(&numbered(name), Mode::Exclusive)?;
+            }
+            // They may have changed while we waited.
+            functions = self.functions_of(relation);
+            if names(&functions) == locked {
+                return Ok(functions);
+            }
+        }
     }
 
     /// Returns the functions whose result is rows of a relation, ordered by name.

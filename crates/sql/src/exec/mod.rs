@@ -86,7 +86,7 @@ mod window_frame;
 use crate::expr::{Env, Expr, Input, lost};
 use crate::locks::lock_timeout;
 use crate::plan::deferred::Deferred;
-use crate::plan::{Node, Plan, changes_in_with};
+use crate::plan::{Node, Plan};
 use crate::system::SystemRelation;
 use crate::{SqlError, SqlState, state};
 use hotrow_storage::{TableId, Value};
@@ -168,10 +168,7 @@ impl Exec<'_> {
 
     /// Runs a plan that reads or writes rows. Returns the number of rows.
     pub(crate) fn rows(&mut self, plan: &Plan, read_only: bool, sink: Sink<'_>) -> Result<u64, Fail> {
-        match changes_in_with(plan) {
-            true => self.in_parts(|exec| exec.rows_of_plan(plan, read_only, sink)),
-            false => self.rows_of_plan(plan, read_only, sink),
-        }
+        self.in_parts(plan, |exec| exec.rows_of_plan(plan, read_only, sink))
     }
 
     fn rows_of_plan(&mut self, plan: &Plan, read_only: bool, sink: Sink<'_>) -> Result<u64, Fail> {

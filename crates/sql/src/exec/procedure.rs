@@ -63,24 +63,29 @@ impl Exec<'_> {
         Ok(result(&callee.procedure, ended)?.pop().unwrap_or(Value::Null))
     }
 
-    /// Calls a function whose result is rows, or a row. `given` are the values of the arguments that go in.
-    pub(crate) fn invoke_rows(&mut self, callee: &Callee, given: &[Value<'static>]) -> Result<Kept, Fail> {
+    /// Calls a function whose result is rows, or a row, of `width` columns. `given` are the values of the arguments
+    /// that go in.
+    pub(crate) fn invoke_rows(
+        &mut self,
+        callee: &Callee,
+        given: &[Value<'static>],
+        width: usize,
+    ) -> Result<Kept, Fail> {
         let Some(function) = &callee.procedure.function else { return Err(lost("a function").into()) };
-        let is_skipped = function.strict && given.iter().any(Value::is_null);
-        if is_skipped && function.is_set {
-            return Ok(Kept::default());
-        }
-        let ended = if is_skipped {
-            Ended { returned: None, values: vec![Value::Null; callee.procedure.arguments.len()], rows: Kept::default() }
+        let values = if function.strict && given.iter().any(Value::is_null) {
+            if function.is_set {
+                return Ok(Kept::default());
+            }
+            vec![Value::Null; width]
         } else {
-            self.run_function(callee, given.iter().cloned())?
+            let ended = self.run_function(callee, given.iter().cloned())?;
+            if function.is_set {
+                return Ok(ended.rows);
+            }
+            result(&callee.procedure, ended)?
         };
-        if function.is_set {
-            return Ok(ended.rows);
-        }
         let mut row = Kept::default();
-        let values = result(&callee.procedure, ended)?;
-        row.push_all(&Input::Values(&values), values.len());
+        row.push_all(&Input::Values(&values), width);
         Ok(row)
     }
 

@@ -4,8 +4,8 @@ use super::sort::group_key;
 use super::subquery::NOBODY;
 use super::{Exec, Fail, Sink, kept, width};
 use crate::depth;
-use crate::expr::{Content, Frame, Input, Kept, Unseen, lost, unseen};
-use crate::plan::{Match, Node, Recursive};
+use crate::expr::{Content, Frame, Input, Kept, Unseen, lost};
+use crate::plan::{Match, Node, Plan, Recursive, changes_in_with};
 use hotrow_storage::Key;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow::Continue;
@@ -69,26 +69,21 @@ impl Exec<'_> {
 
     /// Runs the queries of WITH, and then the query around them.
     pub(super) fn with(&mut self, queries: &[(usize, Node)], body: &Node, sink: Sink<'_>) -> Result<(), Fail> {
-        let changes_rows = queries.iter().any(|(_, query)| matches!(query, Node::Change(_)));
-        if changes_rows && unseen(&self.env).is_none() {
-            return self.in_parts(|exec| exec.with_rows(queries, body, sink));
-        }
-        self.with_rows(queries, body, sink)
-    }
-
-    /// Runs a statement whose parts do not see each other's changes.
-    pub(super) fn in_parts<R>(&mut self, run: impl FnOnce(&mut Exec<'_>) -> R) -> R {
-        let unseen = Unseen::default();
-        let frame = Frame { id: NOBODY, content: Content::Unseen(&unseen), next: self.env.frames };
-        run(&mut self.inside(&frame))
-    }
-
-    fn with_rows(&mut self, queries: &[(usize, Node)], body: &Node, sink: Sink<'_>) -> Result<(), Fail> {
         depth::check()?;
         let Some(((id, query), others)) = queries.split_first() else { return self.run(body, sink) };
         let rows = self.collect_all(query)?;
         let frame = Frame { id: *id, content: Content::Rows(&rows), next: self.env.frames };
-        self.inside(&frame).with_rows(others, body, sink)
+        self.inside(&frame).with(others, body, sink)
+    }
+
+    /// Runs a plan, which `run` does. If its WITH changes rows, the statement's parts do not see each other's changes.
+    pub(super) fn in_parts<R>(&mut self, plan: &Plan, run: impl FnOnce(&mut Exec<'_>) -> R) -> R {
+        if !changes_in_with(plan) {
+            return run(self);
+        }
+        let unseen = Unseen::default();
+        let frame = Frame { id: NOBODY, content: Content::Unseen(&unseen), next: self.env.frames };
+        run(&mut self.inside(&frame))
     }
 
     /// Runs a query, and returns all its rows with all of their columns.

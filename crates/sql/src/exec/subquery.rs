@@ -113,10 +113,10 @@ impl Subqueries for Runner<'_> {
         result.map_err(|fail| self.failed(fail))
     }
 
-    fn invoke_rows(&self, callee: &Opaque, arguments: &[Value<'static>]) -> Result<Kept, SqlError> {
+    fn invoke_rows(&self, callee: &Opaque, arguments: &[Value<'static>], width: usize) -> Result<Kept, SqlError> {
         let callee = callee.get::<Callee>().ok_or_else(|| lost("a function"))?;
         let mut exec = self.exec.try_borrow_mut().map_err(|_| lost("the transaction"))?;
-        let rows = exec.invoke_rows(callee, arguments);
+        let rows = exec.invoke_rows(callee, arguments, width);
         rows.map_err(|fail| self.failed(fail))
     }
 }

@@ -17,7 +17,7 @@ impl Exec<'_> {
             RowSource::BuiltIn(function) => rows_for(*function, &arguments, &self.env)?,
             RowSource::User(function) => {
                 let callee = function.callee.get::<Callee>().ok_or_else(|| lost("a function"))?;
-                kept(self.invoke_rows(callee, &arguments)?)
+                kept(self.invoke_rows(callee, &arguments, function.width)?)
             }
         };
         let (mut row, mut number) = (Vec::new(), 0);
@@ -50,7 +50,7 @@ impl Exec<'_> {
             for (function, arguments) in functions.iter().zip(&arguments) {
                 nexts.push(Some(match &function.function {
                     RowSource::BuiltIn(function) => rows_for(*function, arguments, env)?,
-                    RowSource::User(function) => kept(invoke_rows(&function.callee, arguments, env)?),
+                    RowSource::User(function) => kept(invoke_rows(&function.callee, arguments, function.width, env)?),
                 }));
             }
             loop {

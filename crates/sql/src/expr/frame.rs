@@ -93,8 +93,8 @@ pub trait Subqueries: fmt::Debug {
     /// Runs a user's function over the values of its arguments, and returns its result.
     fn invoke(&self, invocation: &Invocation, arguments: Vec<Value<'static>>) -> Result<Value<'static>, SqlError>;
 
-    /// Runs a user's function whose result is rows, and returns them.
-    fn invoke_rows(&self, callee: &Opaque, arguments: &[Value<'static>]) -> Result<Kept, SqlError>;
+    /// Runs a user's function whose result is rows of `width` columns, and returns them.
+    fn invoke_rows(&self, callee: &Opaque, arguments: &[Value<'static>], width: usize) -> Result<Kept, SqlError>;
 }
 
 impl<'a> Frame<'a> {
@@ -138,9 +138,14 @@ pub(super) fn invoke<'a>(invocation: &Invocation, env: &Env<'_>, row: &Input<'_>
     way(env)?.invoke(invocation, arguments)
 }
 
-/// Calls a user's function whose result is rows, and returns them.
-pub(crate) fn invoke_rows(callee: &Opaque, arguments: &[Value<'static>], env: &Env<'_>) -> Result<Kept, SqlError> {
-    way(env)?.invoke_rows(callee, arguments)
+/// Calls a user's function whose result is rows of `width` columns, and returns them.
+pub(crate) fn invoke_rows(
+    callee: &Opaque,
+    arguments: &[Value<'static>],
+    width: usize,
+    env: &Env<'_>,
+) -> Result<Kept, SqlError> {
+    way(env)?.invoke_rows(callee, arguments, width)
 }
 
 /// Returns the internal error of a plan whose expression refers to a frame that does not exist.

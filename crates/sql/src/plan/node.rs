@@ -70,6 +70,15 @@ pub enum Node {
 }
 
 impl Node {
+    /// Whether the operator is an INSERT, UPDATE or DELETE.
+    pub fn is_change(&self) -> bool {
+        match self {
+            Node::Change(_) => true,
+            Node::Measured(measured) => measured.node.is_change(),
+            _ => false,
+        }
+    }
+
     /// Calls `visit` for each direct input of the operator.
     pub fn each_input<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match self {

@@ -103,7 +103,7 @@ pub fn writing(plan: &Plan) -> Option<&'static str> {
 /// Whether the WITH of a plan changes rows.
 pub fn changes_in_with(plan: &Plan) -> bool {
     let Some(Node::With(queries, _)) = plan.root() else { return false };
-    queries.iter().any(|(_, query)| matches!(query, Node::Change(_)))
+    queries.iter().any(|(_, query)| query.is_change())
 }
 
 /// Whether a plan changes rows or definitions, apart from what the procedures and functions do that it calls.

@@ -23,7 +23,7 @@ use crate::parse::body::{
 };
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
-use crate::plan::{Node, Plan, Slots, Statement, Target, read_only_violation};
+use crate::plan::{Node, Plan, Slots, Statement, Target};
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
@@ -129,13 +129,8 @@ impl Anonymous<'_, '_, '_> {
         parameters: Option<&[Value<'static>]>,
         wanted: usize,
     ) -> Result<Outcome, Fail> {
-        if self.session.context.transaction.read_only.get()
-            && let Some(error) = read_only_violation(&statement.plan)
-        {
-            return Err(error.into());
-        }
         self.session.check_in_body(&statement.plan)?;
-        self.session.check_log(statement)?;
+        self.session.check_writes(statement)?;
         let memory = self.session.database.memory_limit();
         let mut captured = Captured { client: &mut *self.output.client, rows: Vec::new(), wanted, memory };
         let parameters = parameters.unwrap_or(&self.values);

@@ -6,6 +6,7 @@ use crate::bind::{Binder, used_by_default};
 use crate::catalog::{Table, Used, column_of};
 use crate::database::parse_one;
 use crate::depth::with_room;
+use crate::error::unsupported;
 use crate::exec::Fail;
 use crate::expr::Expr;
 use crate::parse::utility::Copy;
@@ -21,6 +22,7 @@ impl Session {
         if let Some(query) = &copy.query {
             return self.copy_query(copy, query, output);
         }
+        output.sent = true;
         let name = self.view().find(&copy.table);
         let undefined = || undefined_table(&name).at(copy.position);
         let table = self.view().table(&name).ok_or_else(undefined)?;
@@ -109,20 +111,39 @@ impl Session {
     }
 
     fn copy_query(&mut self, copy: &Copy, query: &str, output: &mut Output<'_>) -> Result<Tag, Fail> {
-        let statement = parse_one(query)?;
-        loop {
-            let mut binder = Binder::new(query, 0, self.view(), Vec::new());
-            let (plan, columns) = with_room(|| binder.copy_query(statement.clone()))?;
-            let used = binder.used();
-            if !self.lock_all(&used)? {
-                continue;
+        let syntax = parse_one(query)?;
+        let statement = loop {
+            let binder = Binder::new(query, 0, self.view(), Vec::new());
+            let statement = with_room(|| binder.statement(query.into(), 0..0, syntax.clone()))?;
+            if self.lock_all(&statement.used)? {
+                break statement;
             }
-            let (Plan::Query(node), Some(columns)) = (plan, columns) else {
-                return Err(crate::error::unsupported("COPY of a statement that is no query").into());
-            };
-            let mut exec = self.exec(&[]);
-            let rows = exec.copy_to(&node, &columns, &copy.options, output.client)?;
-            return Ok(Tag::Rows("COPY", rows));
+        };
+        if !statement.params.is_empty() {
+            return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1").into());
         }
+        let columns = match (&statement.plan, statement.columns()) {
+            (Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_), Some(columns)) => columns,
+            (Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_), None) => {
+                let message = "COPY query must have a RETURNING clause";
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).into());
+            }
+            _ => return Err(unsupported("COPY of a statement that is no query").into()),
+        };
+        self.check_writes(&statement)?;
+        let waits = self.waits_for_writers();
+        let mut exec = self.exec(&[]);
+        let rows = match &statement.plan {
+            Plan::Query(node) if statement.only_reads() => {
+                output.sent = true;
+                exec.copy_to(node, columns, &copy.options, output.client)?
+            }
+            plan => {
+                let rows = exec.changed(plan, waits)?;
+                output.sent = true;
+                exec.copy_kept(&rows, columns, &copy.options, output.client)?
+            }
+        };
+        Ok(Tag::Rows("COPY", rows))
     }
 }

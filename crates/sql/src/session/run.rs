@@ -14,7 +14,7 @@ use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
 use crate::expr::{Env, Input};
 use crate::parse::utility::Utility;
-use crate::plan::{CreateAs, Insert, Plan, Statement, read_only_violation};
+use crate::plan::{CreateAs, Insert, Plan, Statement};
 use crate::{SqlError, state, system};
 use hotrow_storage::{Refusal, Value};
 use hotrow_sync::{Arc, Waiter};
@@ -220,12 +220,7 @@ impl Session {
         }
         let replanned = self.lock_and_refresh(bound)?;
         let Bound { statement, params, .. } = bound.with(replanned.as_ref());
-        if self.context.transaction.read_only.get()
-            && let Some(error) = read_only_violation(&statement.plan)
-        {
-            return Err(error.into());
-        }
-        self.check_log(statement)?;
+        self.check_writes(statement)?;
         let tag = self.execute_any(statement, params, output)?;
         output.columns(statement.columns())?;
         Ok(tag)

@@ -5,17 +5,22 @@ use super::Session;
 use crate::catalog::place_log::refused;
 use crate::catalog::stored::{Entry, Stored, entries};
 use crate::exec::Fail;
-use crate::plan::Statement;
+use crate::plan::{Statement, read_only_violation};
 use hotrow_storage::Refusal;
 use hotrow_txn::{Abort, Accesses, Begin, Transaction};
 
 impl Session {
-    /// Checks that a statement that changes something may run at present.
+    /// Checks that a statement may change what it changes: neither the transaction nor the log is read-only.
     ///
     /// # Errors
-    /// 53100 if the disk of the log is full, 58030 if the log has failed.
+    /// 25006 in a read-only transaction, 53100 if the disk of the log is full, 58030 if the log has failed.
     #[inline]
-    pub(super) fn check_log(&mut self, statement: &Statement) -> Result<(), Fail> {
+    pub(super) fn check_writes(&mut self, statement: &Statement) -> Result<(), Fail> {
+        if self.context.transaction.read_only.get()
+            && let Some(error) = read_only_violation(&statement.plan)
+        {
+            return Err(error.into());
+        }
         if let Some(log) = self.database.places()
             && statement.changes_database()
         {

@@ -99,8 +99,9 @@ impl Session {
             }
             Utility::Copy(copy) => {
                 self.begin_engine()?;
-                output.sent = true;
-                return self.copy(copy, output);
+                let copied = self.copy(copy, output);
+                self.tell_effects_of(&copied, output);
+                return copied;
             }
             Utility::Do(body) => return self.run_anonymous(body, output),
             Utility::CreateProcedure(create) => return self.ddl(|ddl| ddl.create_procedure(create), output),
