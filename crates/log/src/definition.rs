@@ -16,7 +16,7 @@ const UNIQUE: u8 = 2;
 
 /// Appends the whole definition of a table.
 pub(crate) fn push_schema(bytes: &mut Vec<u8>, schema: &TableSchema) {
-    let TableSchema { name, columns, key, ordered, partitioned, constant, indexes } = schema;
+    let TableSchema { name, columns, key, ordered, partitioned, constant, unlogged: _, indexes } = schema;
     bytes.push(VERSION);
     bytes.push(flags(&[(*ordered, ORDERED), (*partitioned, PARTITIONED), (*constant, CONSTANT)]));
     push_string(bytes, name.as_bytes());
@@ -155,7 +155,7 @@ pub(crate) fn read_schema(input: &mut Input<'_>) -> Option<TableSchema> {
     }
     let has = |flag: u8| flags & flag != 0;
     let (ordered, partitioned, constant) = (has(ORDERED), has(PARTITIONED), has(CONSTANT));
-    let schema = TableSchema { name, columns, key, ordered, partitioned, constant, indexes };
+    let schema = TableSchema { name, columns, key, ordered, partitioned, constant, unlogged: false, indexes };
     can_be(&schema).then_some(schema)
 }
 

@@ -68,6 +68,32 @@ fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
+/// A search path: the schemas in which a relation is looked up if its name is written without a schema.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SearchPath {
+    /// The schemas, in the order in which relations are looked up in them. Not all of them need exist.
+    pub schemas: Vec<String>,
+    /// Whether the first schema is that of the session's temporary relations, and the setting does not mention it. New
+    /// relations do not go there.
+    pub starts_implicitly: bool,
+    /// The version of the session's temporary relations, which decides what names mean.
+    pub version: u64,
+}
+
+impl SearchPath {
+    /// Appends a text that is different for search paths by which names may have different meanings.
+    pub fn push_key(&self, key: &mut String) {
+        for schema in &self.schemas {
+            key.push_str(schema);
+            key.push('\0');
+        }
+        if self.version > 0 {
+            key.push_str(&self.version.to_string());
+        }
+        key.push('\0');
+    }
+}
+
 /// Returns the names of the schemas in a value of `search_path`, or `None` if the text is no list of identifiers.
 pub fn parse_path(text: &str) -> Option<Vec<String>> {
     let mut path = Vec::new();

@@ -212,7 +212,6 @@ fn what_is_not_there_is_refused_by_name() {
         "select (select sum(a.id) from t b) from t a",
         "create materialized view v as select 1",
         "create index on t using gin (id)",
-        "create temporary table u (id int)",
         "create table u (id int primary key deferrable)",
         "create table u (id int, unique (id) deferrable initially deferred)",
         "select rank((select 1)) within group (order by id) from t",

@@ -61,3 +61,35 @@ fn a_session_is_rebuilt_from_what_the_engine_hands_over() {
         assert!(recorder.transactions() > 0, "{name}");
     }
 }
+
+#[test]
+fn temporary_tables_are_in_no_record() {
+    for engine in ENGINES {
+        let engine = hotrow_protocols::open(engine).expect("an engine of this name");
+        let name = engine.info().name;
+        let recorder = RedoRecorder::new();
+        engine.set_redo(recorder.clone());
+        let database = Database::new(engine.clone(), Config::default());
+        let mut session = database.session("ada", Waiter::thread(Duration::ZERO));
+        assert_eq!(outcome(&mut session, "create table t (id int primary key, n int)"), "CREATE TABLE");
+        let before = recorder.transactions();
+        for (sql, expected) in [
+            ("create temp table u (id serial primary key, n int); create index on u (n)", "CREATE INDEX"),
+            ("insert into u (n) select generate_series(1, 20)", "INSERT 0 20"),
+            ("begin; update u set n = n + 1; savepoint s; delete from u where id = 3; rollback to s; commit", "COMMIT"),
+            ("begin; update u set n = 0 where id = 1; rollback", "ROLLBACK"),
+            ("alter table u add column more text default 'x'", "ALTER TABLE"),
+            ("create temp table v on commit delete rows as select * from u", "SELECT 20"),
+            ("begin; insert into v select * from u; commit", "COMMIT"),
+            ("truncate u; drop table u", "DROP TABLE"),
+        ] {
+            assert_eq!(outcome(&mut session, sql), expected, "{name}: {sql}");
+            assert_eq!(recorder.transactions(), before, "{name}: {sql}");
+        }
+        let both = "begin; insert into v (id, n) values (1, 1); insert into t values (1, 1); commit";
+        assert_eq!(outcome(&mut session, both), "COMMIT", "{name}");
+        assert_eq!(recorder.transactions(), before + 1, "{name}");
+        drop(session);
+        recorder.compare(&*engine).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+    }
+}

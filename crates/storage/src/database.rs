@@ -7,8 +7,10 @@ use hotrow_sync::atomic::{AtomicPtr, Ordering};
 use hotrow_sync::{Arc, Mutex, OnceLock, Waiter};
 use std::fmt;
 
-const CHUNK_TABLES: usize = if cfg!(any(loom, shuttle)) { 4 } else { 1024 };
-const CHUNKS: usize = 1024;
+/// The number of tables of the first chunk. Each further chunk has twice as many as the one before it.
+const FIRST_CHUNK: usize = if cfg!(any(loom, shuttle)) { 4 } else { 1024 };
+/// The number of chunks. They have room for four billion tables, of which nearly all are dropped ones.
+const CHUNKS: usize = if cfg!(any(loom, shuttle)) { 4 } else { 22 };
 
 /// The tables of a database whose records have headers of type `H`, and whose rows change in place.
 pub type Database<H> = Tables<Table<H>>;
@@ -43,7 +45,8 @@ impl<T: StoredTable> Tables<T> {
     }
 
     /// Makes the database pass a redo record of every change from now on to `sink`: tables made and dropped, rows
-    /// loaded, transactions committed. The sink gets no record of the tables that exist already.
+    /// loaded, transactions committed. The sink gets no record of the tables that exist already, nor of those that are
+    /// [unlogged](TableSchema::unlogged).
     ///
     /// # Panics
     /// If there is a sink already.
@@ -55,6 +58,12 @@ impl<T: StoredTable> Tables<T> {
     #[inline]
     pub fn redo(&self) -> Option<&dyn RedoSink> {
         self.redo.get().map(|sink| &**sink)
+    }
+
+    /// Returns the sink that receives the redo records of a table, or `None` if there is no sink or the table is
+    /// [unlogged](TableSchema::unlogged).
+    pub fn redo_of(&self, table: &T) -> Option<&dyn RedoSink> {
+        self.redo().filter(|_| !table.schema().unlogged)
     }
 
     /// Waits until a commit is durable. `handed` is the position of the commit's redo record, or `None` if the database
@@ -83,13 +92,13 @@ impl<T: StoredTable> Tables<T> {
     /// Makes an empty table, and returns its number.
     ///
     /// # Panics
-    /// If a million tables were made before, in this process or in those whose tables were restored.
+    /// If four billion tables were made before, in this process or in those whose tables were restored.
     pub fn create_table(&self, schema: TableSchema) -> TableId {
         let mut next = self.next.lock().expect("no panic under the latch");
         let id = TableId(*next);
         let slot = self.slot_or_grow(id);
         let table = Box::new(T::new(id, schema, &self.collector, self.parts));
-        if let Some(sink) = self.redo() {
+        if let Some(sink) = self.redo_of(&table) {
             sink.created(id, table.schema());
         }
         slot.store(Box::into_raw(table), Ordering::Release);
@@ -101,7 +110,7 @@ impl<T: StoredTable> Tables<T> {
     /// record. Tables that are made later have greater numbers.
     ///
     /// # Panics
-    /// If there is a table with this number, or the number is a million or more.
+    /// If there is a table with this number, or the number is four billion or more.
     pub fn restore_table(&self, id: TableId, schema: TableSchema) {
         let mut next = self.next.lock().expect("no panic under the latch");
         let slot = self.slot_or_grow(id);
@@ -124,11 +133,12 @@ impl<T: StoredTable> Tables<T> {
         let Some(slot) = self.slot(table) else { return };
         let old = slot.swap(std::ptr::null_mut(), Ordering::AcqRel);
         if !old.is_null() {
-            if let Some(sink) = self.redo() {
+            // SAFETY: the pointer came from `Box::into_raw` when the table was made, and the swap took it out once.
+            let old = unsafe { Box::from_raw(old) };
+            if let Some(sink) = self.redo_of(&old) {
                 sink.dropped(table);
             }
-            // SAFETY: the pointer came from `Box::into_raw` when the table was made, and the swap took it out once.
-            self.collector.defer(Garbage::boxed(unsafe { Box::from_raw(old) }));
+            self.collector.defer(Garbage::boxed(old));
             self.collector.collect();
         }
     }
@@ -166,7 +176,7 @@ impl<T: StoredTable> Tables<T> {
     pub fn load_rows(&self, guard: Guard<'_>, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         let stored = self.table(guard, table).expect("rows are loaded into a table that exists");
         let loaded = stored.load_rows(guard, rows);
-        if let Some(sink) = self.redo() {
+        if let Some(sink) = self.redo_of(stored) {
             let count = loaded.map_or_else(|(count, _)| count, |()| rows.len());
             rows[..count].iter().for_each(|row| sink.loaded(table, *row));
         }
@@ -186,16 +196,24 @@ impl<T: StoredTable> Tables<T> {
 
     #[inline]
     fn slot(&self, table: TableId) -> Option<&AtomicPtr<T>> {
-        let number = table.0 as usize;
-        self.chunks.get(number / CHUNK_TABLES)?.get().map(|chunk| &chunk[number % CHUNK_TABLES])
+        let (chunk, at) = place(table);
+        self.chunks.get(chunk)?.get().map(|chunk| &chunk[at])
     }
 
     fn slot_or_grow(&self, table: TableId) -> &AtomicPtr<T> {
-        let number = table.0 as usize;
-        assert!(number < CHUNKS * CHUNK_TABLES, "a database makes at most {} tables", CHUNKS * CHUNK_TABLES);
-        let empty = || (0..CHUNK_TABLES).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect();
-        &self.chunks[number / CHUNK_TABLES].get_or_init(empty)[number % CHUNK_TABLES]
+        let (chunk, at) = place(table);
+        assert!(chunk < CHUNKS, "a database makes at most {} tables", (FIRST_CHUNK << CHUNKS) - FIRST_CHUNK);
+        let empty = || (0..FIRST_CHUNK << chunk).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect();
+        &self.chunks[chunk].get_or_init(empty)[at]
     }
+}
+
+/// Returns the chunk in which a table's slot is, and the slot's position there.
+#[inline]
+fn place(table: TableId) -> (usize, usize) {
+    let number = table.0 as usize;
+    let chunk = (number / FIRST_CHUNK + 1).ilog2() as usize;
+    (chunk, number - ((FIRST_CHUNK << chunk) - FIRST_CHUNK))
 }
 
 impl<T: StoredTable> Drop for Tables<T> {

@@ -73,13 +73,15 @@ pub struct TableSchema {
     /// Engines refuse to write to it, and need no partition key of it. Engines whose rows change in place read it
     /// without locks.
     pub constant: bool,
+    /// Whether the redo log has nothing of the table, which is then gone after a restart.
+    pub unlogged: bool,
     /// The secondary indexes.
     pub indexes: Vec<IndexSchema>,
 }
 
 impl TableSchema {
     /// Makes the definition of a table with the given columns and the primary key made of the columns at `key`. The key
-    /// has an ordered index; the table is neither partitioned nor constant, and has no secondary indexes.
+    /// has an ordered index; the table is neither partitioned nor constant, has a log, and has no secondary indexes.
     pub fn new(name: &str, columns: Vec<Column>, key: &[usize]) -> Self {
         Self {
             name: name.to_owned(),
@@ -88,6 +90,7 @@ impl TableSchema {
             ordered: true,
             partitioned: false,
             constant: false,
+            unlogged: false,
             indexes: Vec::new(),
         }
     }

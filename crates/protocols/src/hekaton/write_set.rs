@@ -144,6 +144,9 @@ impl WriteSet {
         // The last change of a row is the one that counts.
         for change in self.log.iter().rev().filter(|change| !change.locks_only) {
             let Some(table) = database.table(guard, change.table) else { continue };
+            if database.redo_of(table).is_none() {
+                continue;
+            }
             let Some(version) = change.new.or(change.old) else { continue };
             let version = record::deref(version, guard, table);
             if !told.insert((change.table, table.key_of(version.row()))) {

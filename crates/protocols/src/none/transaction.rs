@@ -201,6 +201,7 @@ impl NoneTransaction {
         let mut copied = Copied::default();
         let left = touched.into_iter().filter_map(|(id, record)| {
             let table = self.database.table(guard, id)?;
+            self.database.redo_of(table)?;
             let record = record::deref(record, guard, table);
             let row = record.is_present().then(|| {
                 copied.take(record, table.layout());
@@ -211,6 +212,9 @@ impl NoneTransaction {
             Some((id, row.ok_or_else(|| record.key())))
         });
         let left: Vec<_> = left.collect();
+        if left.is_empty() {
+            return sink.appended();
+        }
         let mut changes = left.iter().map(|(table, row)| match row {
             Ok(row) => Change::Put { table: *table, row: row.as_ref() },
             Err(key) => Change::Delete { table: *table, key: key.clone() },

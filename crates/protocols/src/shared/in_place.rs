@@ -413,6 +413,10 @@ impl<H: RecordHeader> InPlace<H> {
         let mut changed: Vec<_> = records.collect();
         changed.sort_unstable();
         changed.dedup();
+        changed.retain(|&(id, _)| database.table(guard, id).is_some_and(|table| database.redo_of(table).is_some()));
+        if changed.is_empty() && self.retired.is_empty() {
+            return sink.appended();
+        }
         let is_last = |record| changed.iter().all(|&(_, changed)| changed != record);
         let retired = self.retired.iter().filter(|&&(_, record, _)| is_last(record));
         let retired = retired.map(|(table, _, row)| Change::Put { table: *table, row: row.as_ref() });
@@ -565,7 +569,11 @@ impl<H: RecordHeader> InPlace<H> {
         });
         let before = wanted.into_iter().filter_map(|(id, record)| {
             let table = database.table(guard, id)?;
-            Some((id, record, self.retire_row(table, record::deref(record, guard, table), database.redo().is_some())))
+            Some((
+                id,
+                record,
+                self.retire_row(table, record::deref(record, guard, table), database.redo_of(table).is_some()),
+            ))
         });
         before.collect()
     }

@@ -36,7 +36,7 @@ impl Binder<'_> {
         let (plan, columns) = bind(&mut self)?;
         let params = self.parameters.settled()?;
         let (used, expected) = self.depends.into_parts();
-        let private = used.is_changed(self.view.changes);
+        let private = used.is_changed(self.view);
         let path = self.view.path.cloned();
         Ok(Statement {
             sql,

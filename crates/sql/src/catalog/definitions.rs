@@ -5,8 +5,9 @@ use super::foreign_key::{ForeignKey, Referrer};
 use super::procedure::Procedure;
 use super::sequence::Sequence;
 use super::table::Table;
+use super::temporary::{Temporary, is_temporary};
 use super::view::StoredView;
-use crate::schema::{self, Schema};
+use crate::schema::{self, Schema, SearchPath};
 use crate::table_lock::TableLock;
 use crate::types::Styles;
 use hotrow_storage::{EnumId, TableId};
@@ -53,6 +54,8 @@ pub struct Catalog {
     /// The OIDs that the system relations show for names.
     numbers: RwLock<Numbers>,
     version: AtomicU64,
+    /// The number that a session's temporary relations got last, for their schema or their version.
+    last_temporary: AtomicU64,
     /// The literals in the expressions and conditions of indexes, as SQL has them.
     literals: RwLock<Arc<HashSet<String>>>,
     has_literals: AtomicBool,
@@ -139,6 +142,18 @@ impl Catalog {
         let mut numbers = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
         numbers.next += 1;
         numbers.next - 1
+    }
+
+    /// Returns a number for the schema or the version of a session's temporary relations, which no other has.
+    pub fn new_temporary_number(&self) -> u64 {
+        self.last_temporary.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Forgets the OIDs of a schema's name and of the names within it. Nobody has asked for the schema's objects any
+    /// more, and none of them will have the name of one of these.
+    pub fn forget_numbers(&self, schema: &str) {
+        let mut numbers = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
+        numbers.by_name.retain(|name, _| !name.split('\0').any(|part| part == schema));
     }
 
     /// Ensures that new OIDs are greater than `last`.
@@ -263,29 +278,81 @@ pub struct Changes {
     pub created: Vec<TableId>,
 }
 
+/// The changes of a transaction that has made none.
+pub static NO_CHANGES: Changes = Changes {
+    tables: BTreeMap::new(),
+    procedures: BTreeMap::new(),
+    sequences: BTreeMap::new(),
+    views: BTreeMap::new(),
+    schemas: BTreeMap::new(),
+    enumerations: BTreeMap::new(),
+    created: Vec::new(),
+};
+
 impl Changes {
-    /// Whether the transaction has changed nothing in the catalog.
+    /// Whether the transaction has changed nothing in the catalog, and created no table of the engine.
     pub fn is_empty(&self) -> bool {
+        self.has_no_definitions() && self.created.is_empty()
+    }
+
+    /// Whether the transaction has changed no definition.
+    pub fn has_no_definitions(&self) -> bool {
         self.tables.is_empty()
             && self.procedures.is_empty()
             && self.sequences.is_empty()
             && self.views.is_empty()
             && self.schemas.is_empty()
             && self.enumerations.is_empty()
-            && self.created.is_empty()
     }
 }
 
-/// The catalog as a transaction sees it: the committed definitions with the transaction's own changes.
+impl Temporary {
+    /// Takes the changes of temporary relations from those of a transaction that commits, and publishes them for the
+    /// session. Returns the definitions of the tables that they replaced or dropped. `new_version` returns a number
+    /// that no version has.
+    pub fn apply(&mut self, changes: &mut Changes, new_version: impl FnOnce() -> u64) -> Vec<Arc<Table>> {
+        if self.schema().is_none() {
+            return Vec::new();
+        }
+        let (tables, sequences) = (take_temporary(&mut changes.tables), take_temporary(&mut changes.sequences));
+        let views = take_temporary(&mut changes.views);
+        if !(tables.is_empty() && sequences.is_empty() && views.is_empty()) {
+            self.set_version(new_version());
+        }
+        publish(&mut self.sequences, sequences);
+        publish(&mut self.views, views);
+        publish(&mut self.tables, tables)
+    }
+}
+
+/// Takes the temporary ones of changed definitions.
+fn take_temporary<T>(changes: &mut BTreeMap<String, Option<T>>) -> BTreeMap<String, Option<T>> {
+    let (temporary, lasting) = std::mem::take(changes).into_iter().partition(|(name, _)| is_temporary(name));
+    *changes = lasting;
+    temporary
+}
+
+/// Makes changes of definitions. Returns the definitions that are replaced or gone.
+fn publish<T>(known: &mut BTreeMap<String, T>, changes: BTreeMap<String, Option<T>>) -> Vec<T> {
+    let change = |(name, change): (String, Option<T>)| match change {
+        Some(new) => known.insert(name, new),
+        None => known.remove(&name),
+    };
+    changes.into_iter().filter_map(change).collect()
+}
+
+/// The catalog as a transaction sees it: the committed definitions and its session's temporary relations, with the
+/// transaction's own changes.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The committed definitions, which all transactions share.
     pub catalog: &'a Catalog,
     /// The transaction's own changes, which take precedence over committed definitions of the same names.
     pub changes: &'a Changes,
-    /// The search path: the schemas in which a relation is looked up if its name is written without a schema. `None`
-    /// stands for `public` alone.
-    pub path: Option<&'a Arc<[String]>>,
+    /// The committed temporary relations of the transaction's session.
+    pub temporary: &'a Temporary,
+    /// The search path. `None` stands for `public` alone.
+    pub path: Option<&'a Arc<SearchPath>>,
     /// The styles in which literals of dates, times and intervals are read.
     pub styles: Styles,
 }
@@ -295,7 +362,7 @@ impl View<'_> {
     pub fn table(&self, name: &str) -> Option<Arc<Table>> {
         match self.changes.tables.get(name) {
             Some(change) => change.clone(),
-            None => self.catalog.table(name),
+            None => self.temporary.tables.get(name).cloned().or_else(|| self.catalog.table(name)),
         }
     }
 
@@ -318,7 +385,7 @@ impl View<'_> {
     pub fn view(&self, name: &str) -> Option<Arc<StoredView>> {
         match self.changes.views.get(name) {
             Some(change) => change.clone(),
-            None => self.catalog.view(name),
+            None => self.temporary.views.get(name).cloned().or_else(|| self.catalog.view(name)),
         }
     }
 
@@ -331,7 +398,7 @@ impl View<'_> {
         }
     }
 
-    /// Returns the schemas that users have made, and `public`, by their names.
+    /// Returns the schemas that users have made, `public`, and that of the temporary relations, by their names.
     pub fn schemas(&self) -> BTreeMap<String, Arc<Schema>> {
         let mut all = self.catalog.schemas.read().unwrap_or_else(|poison| poison.into_inner()).clone();
         for (name, change) in &self.changes.schemas {
@@ -340,14 +407,17 @@ impl View<'_> {
                 None => all.remove(name),
             };
         }
-        all.entry(schema::PUBLIC.to_owned()).or_default();
+        for name in self.temporary.schema().into_iter().chain([schema::PUBLIC]) {
+            all.entry(name.to_owned()).or_default();
+        }
         all
     }
 
     /// Returns all views that the transaction sees.
     pub fn views(&self) -> Vec<Arc<StoredView>> {
         let known = self.catalog.views.read().unwrap_or_else(|poison| poison.into_inner());
-        let known = known.values().filter(|known| !self.changes.views.contains_key(&known.name));
+        let known = known.values().chain(self.temporary.views.values());
+        let known = known.filter(|known| !self.changes.views.contains_key(&known.name));
         known.chain(self.changes.views.values().flatten()).cloned().collect()
     }
 
@@ -370,24 +440,29 @@ impl View<'_> {
     pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
         match self.changes.sequences.get(name) {
             Some(change) => change.clone(),
-            None => self.catalog.sequence(name),
+            None => self.temporary.sequences.get(name).cloned().or_else(|| self.catalog.sequence(name)),
         }
     }
 
     /// Returns the sequence with this id, as the transaction sees it.
     pub fn sequence_by_id(&self, id: u32) -> Option<Arc<Sequence>> {
+        let has_id = |sequence: &&Arc<Sequence>| sequence.id == id;
+        let known = || {
+            let temporary = self.temporary.sequences.values().find(has_id).cloned();
+            temporary.or_else(|| self.catalog.sequence_by_id(id))
+        };
         if self.changes.sequences.is_empty() {
-            return self.catalog.sequence_by_id(id);
+            return known();
         }
-        let own = self.changes.sequences.values().flatten().find(|sequence| sequence.id == id).cloned();
-        let known = || self.catalog.sequence_by_id(id);
+        let own = self.changes.sequences.values().flatten().find(has_id).cloned();
         own.or_else(|| known().filter(|known| !self.changes.sequences.contains_key(&known.name)))
     }
 
     /// Returns all sequences that the transaction sees.
     pub fn sequences(&self) -> Vec<Arc<Sequence>> {
         let known = self.catalog.sequences.read().unwrap_or_else(|poison| poison.into_inner());
-        let known = known.by_name.values().filter(|known| !self.changes.sequences.contains_key(&known.name));
+        let known = known.by_name.values().chain(self.temporary.sequences.values());
+        let known = known.filter(|known| !self.changes.sequences.contains_key(&known.name));
         known.chain(self.changes.sequences.values().flatten()).cloned().collect()
     }
 
@@ -418,10 +493,18 @@ impl View<'_> {
 
     /// Returns all tables that the transaction sees.
     pub fn tables(&self) -> Vec<Arc<Table>> {
-        let mut tables: Vec<_> =
-            self.catalog.tables().into_iter().filter(|table| !self.changes.tables.contains_key(table.name())).collect();
+        let mut tables = self.catalog.tables();
+        tables.extend(self.temporary.tables.values().cloned());
+        tables.retain(|table| !self.changes.tables.contains_key(table.name()));
         tables.extend(self.changes.tables.values().flatten().cloned());
         tables
+    }
+
+    /// Returns the temporary tables that the transaction sees.
+    pub fn temporary_tables(&self) -> Vec<Arc<Table>> {
+        let known = self.temporary.tables.values().filter(|table| !self.changes.tables.contains_key(table.name()));
+        let changed = self.changes.tables.values().flatten().filter(|table| is_temporary(table.name()));
+        known.chain(changed).cloned().collect()
     }
 
     /// Returns the table that has an index of this full name. The index of a primary key has the constraint's name.

@@ -18,6 +18,7 @@
 //! | `procedure`, `trigger` | procedures and functions; triggers |
 //! | `sequence`, `view` | sequences, views |
 //! | `search_path` | the lookup of relations by names without a schema |
+//! | `temporary` | the temporary relations of a session |
 //! | `expected` | estimates of the tables' numbers of rows |
 //! | `used` | the definitions that a plan was made from |
 //! | `stored`, `place_log` | definitions as rows; records of the places of sequences |
@@ -35,6 +36,7 @@ pub mod search_path;
 pub mod sequence;
 pub mod stored;
 mod table;
+pub mod temporary;
 pub mod trigger;
 mod used;
 pub mod view;
@@ -44,7 +46,8 @@ pub use expression::{Check, Computed, DefaultSource, DefaultValue, Mentioned, Ro
 pub use index::{IndexProperties, KeyOrder};
 pub(crate) use table::column_of;
 pub use table::{
-    Comments, HIDDEN, HIDDEN_PREFIX, Part, Rules, Table, check_column_name, describe, describe_as, rename_comment,
-    visible_columns,
+    Comments, HIDDEN, HIDDEN_PREFIX, OnCommit, Part, Rules, Table, check_column_name, describe, describe_as,
+    rename_comment, visible_columns,
 };
+pub use temporary::is_temporary;
 pub use used::Used;

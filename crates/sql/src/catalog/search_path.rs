@@ -1,10 +1,13 @@
 //! The search path: the schemas in which a relation is looked up if its name is written without a schema, and in which
 //! a new relation is created.
 
-use crate::catalog::View;
+use super::definitions::View;
+use super::temporary;
 use crate::catalog::sequence::Sequence;
 use crate::parse::written_name;
-use crate::schema::{PUBLIC, RelationName, full, parse_path, quoted, split, undefined_schema, undefined_table};
+use crate::schema::{
+    PUBLIC, RelationName, SearchPath, full, parse_path, quoted, split, undefined_schema, undefined_table,
+};
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 
@@ -12,20 +15,35 @@ use hotrow_sync::Arc;
 const OF_SYSTEM: [&str; 2] = ["pg_catalog", "information_schema"];
 
 impl View<'_> {
-    /// Whether there is a schema of this name: `public`, or one that a user has created. Schemas of the system do not
-    /// count.
+    /// Whether there is a schema of this name: `public`, one that a user has created, or that of the session's
+    /// temporary relations. Schemas of the system do not count.
     pub fn has_schema(&self, name: &str) -> bool {
-        name == PUBLIC || self.schema(name).is_some()
+        name == PUBLIC
+            || name == temporary::ALIAS
+            || self.temporary.schema() == Some(name)
+            || self.schema(name).is_some()
+    }
+
+    /// Returns the name of the schema that a written name of a schema means.
+    fn schema_of<'n>(&'n self, written: &'n str) -> &'n str {
+        self.temporary.schema().filter(|_| written == temporary::ALIAS).unwrap_or(written)
+    }
+
+    /// Whether a relation that is created under this name is temporary, even if the statement does not say so.
+    pub fn is_for_temporary(&self, name: &RelationName) -> bool {
+        let first = || self.path.filter(|path| !path.starts_implicitly).and_then(|path| path.schemas.first());
+        let schema = name.schema.as_ref().or_else(first);
+        schema.is_some_and(|schema| schema == temporary::ALIAS || self.temporary.schema() == Some(schema))
     }
 
     /// Resolves a written name to the full name of its relation. If the search path has no such relation, the result is
     /// a full name that no relation has.
     pub fn find(&self, name: &RelationName) -> String {
         match (&name.schema, self.path) {
-            (Some(schema), _) => full(schema, &name.name),
+            (Some(schema), _) => full(self.schema_of(schema), &name.name),
             (None, None) => name.name.clone(),
             (None, Some(path)) => {
-                let mut places = path.iter().map(|schema| full(schema, &name.name));
+                let mut places = path.schemas.iter().map(|schema| full(schema, &name.name));
                 places.find(|place| self.has_relation(place)).unwrap_or_else(|| full("", &name.name))
             }
         }
@@ -55,7 +73,7 @@ impl View<'_> {
             Some(schema) if !self.has_schema(schema) && !OF_SYSTEM.contains(&schema.as_str()) => {
                 return Err(undefined_schema(schema));
             }
-            Some(schema) => schema.as_str(),
+            Some(schema) => self.schema_of(schema),
             None => self
                 .current_schema()
                 .ok_or_else(|| SqlError::new(state::INVALID_SCHEMA_NAME, "no schema has been selected to create in"))?,
@@ -73,12 +91,18 @@ impl View<'_> {
         self.path_schemas().next()
     }
 
-    /// Returns the schemas of the search path that exist, in the order of the path.
+    /// Returns the schemas of the search path that exist, in the order of the path, without that of the temporary
+    /// relations if the setting does not mention it.
     pub fn path_schemas(&self) -> impl Iterator<Item = &str> {
-        let path = self.path.map(|path| &path[..]);
+        let path = self.path.map(|path| &path.schemas[usize::from(path.starts_implicitly)..]);
         let public = path.is_none().then_some(PUBLIC);
-        let there = |name: &&str| self.has_schema(name) || OF_SYSTEM.contains(name);
+        let there = |name: &&str| (self.has_schema(name) && *name != temporary::ALIAS) || OF_SYSTEM.contains(name);
         path.unwrap_or_default().iter().map(String::as_str).filter(there).chain(public)
+    }
+
+    /// Returns the schema of the session's temporary relations, if the search path has it without mentioning it.
+    pub fn implicit_schema(&self) -> Option<&str> {
+        self.path.filter(|path| path.starts_implicitly).and_then(|path| path.schemas.first()).map(String::as_str)
     }
 
     /// Whether the name of a relation, written without its schema, refers to this relation.
@@ -98,13 +122,24 @@ impl View<'_> {
     }
 }
 
-/// Converts the value of the setting `search_path` to a list of schemas, or to `None` if it is `public` alone. `$user`
+/// Converts the value of the setting `search_path` to a search path, or to `None` if it is `public` alone. `$user`
 /// stands for the schema with the user's name, and is left out if there is none.
-pub fn effective(setting: &str, user: &str, view: View<'_>) -> Option<Arc<[String]>> {
-    let mut path = parse_path(setting).unwrap_or_default();
-    path.retain(|name| name != "$user" || view.has_schema(user));
-    for name in path.iter_mut().filter(|name| *name == "$user") {
+pub fn effective(setting: &str, user: &str, view: View<'_>) -> Option<Arc<SearchPath>> {
+    let mut schemas = parse_path(setting).unwrap_or_default();
+    schemas.retain(|name| name != "$user" || view.has_schema(user));
+    for name in schemas.iter_mut().filter(|name| *name == "$user") {
         user.clone_into(name);
     }
-    if path == [PUBLIC] { None } else { Some(path.into()) }
+    let mut starts_implicitly = false;
+    if let Some(own) = view.temporary.schema() {
+        for name in schemas.iter_mut().filter(|name| *name == temporary::ALIAS) {
+            own.clone_into(name);
+        }
+        starts_implicitly = !schemas.iter().any(|name| name == own);
+        if starts_implicitly {
+            schemas.insert(0, own.to_owned());
+        }
+    }
+    let path = SearchPath { schemas, starts_implicitly, version: view.temporary.version() };
+    if path.schemas == [PUBLIC] { None } else { Some(path.into()) }
 }

@@ -89,6 +89,8 @@ pub struct Rules {
     pub triggers: Vec<Arc<Trigger>>,
     /// The comments on the table and its parts.
     pub comments: Comments,
+    /// The table's fate at a commit, if it is temporary.
+    pub on_commit: OnCommit,
 }
 
 impl Rules {
@@ -108,6 +110,18 @@ impl Rules {
         let conditions = self.checks.iter_mut().map(|check| &mut check.condition);
         conditions.chain(self.computed.iter_mut().map(|computed| &mut computed.value))
     }
+}
+
+/// The fate of a temporary table at a commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    /// The table stays as it is.
+    #[default]
+    PreserveRows,
+    /// The rows are deleted.
+    DeleteRows,
+    /// The table is dropped.
+    Drop,
 }
 
 /// The definition of a table, which never changes.

@@ -1,6 +1,6 @@
 //! The definitions that a plan depends on.
 
-use super::definitions::{Changes, View};
+use super::definitions::{NO_CHANGES, View};
 use super::enumeration::EnumType;
 use super::procedure::Procedure;
 use super::sequence::Sequence;
@@ -122,9 +122,16 @@ impl Used {
             && self.sequences.iter().all(|used| view.sequence(&used.name).is_some_and(|now| now.id == used.id))
     }
 
-    /// Whether uncommitted changes create, replace or drop any of the tables, procedures, views, types or sequences.
-    pub fn is_changed(&self, changes: &Changes) -> bool {
-        self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
+    /// Whether the transaction's uncommitted changes create, replace or drop any of the tables, procedures, views,
+    /// types or sequences, or decide what one of the names means.
+    pub fn is_changed(&self, view: View<'_>) -> bool {
+        let changes = view.changes;
+        if changes.has_no_definitions() {
+            return false;
+        }
+        let without = View { changes: &NO_CHANGES, ..view };
+        self.names.iter().any(|(written, name)| without.find(written) != *name)
+            || self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
             || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.name))
             || self.views.iter().any(|view| changes.views.contains_key(&view.name))
             || self.enumerations.iter().any(|made| changes.enumerations.contains_key(&made.name))

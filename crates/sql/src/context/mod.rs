@@ -5,9 +5,12 @@ mod notifications;
 mod sequences;
 mod shown;
 
-use crate::catalog::{Changes, View};
+use crate::catalog::search_path::effective;
+use crate::catalog::temporary::Temporary;
+use crate::catalog::{Changes, Table, View};
 use crate::client::Notice;
 use crate::notifications::Pending;
+use crate::schema::SearchPath;
 use crate::session_entry::SessionEntry;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -27,7 +30,12 @@ pub struct SessionContext {
     /// The session's settings, which functions read and change.
     pub(crate) settings: RefCell<Settings>,
     /// The search path; `None` if it is `public` alone.
-    pub(crate) path: Option<Arc<[String]>>,
+    pub(crate) path: Option<Arc<SearchPath>>,
+    /// The catalog's version, the settings' count of `search_path` changes and the version of the temporary relations
+    /// for which the path was made.
+    path_at: Option<(u64, u64, u64)>,
+    /// The session's committed temporary relations.
+    temporary: Temporary,
     /// The numbers that the session has got from sequences.
     numbers: SequenceNumbers,
     /// The session's present transaction.
@@ -66,6 +74,8 @@ impl SessionContext {
             shared,
             entry,
             path: None,
+            path_at: None,
+            temporary: Temporary::default(),
             numbers: SequenceNumbers::default(),
             transaction: TransactionContext { isolation: Cell::new(isolation), ..TransactionContext::default() },
             may_wait: Cell::new(false),
@@ -80,7 +90,42 @@ impl SessionContext {
     /// Returns the catalog as the session's transaction sees it, with its search path and styles.
     pub fn view(&self) -> View<'_> {
         let (changes, path) = (&self.transaction.changes, self.path.as_ref());
-        View { catalog: &self.shared.catalog, changes, path, styles: self.styles() }
+        View { catalog: &self.shared.catalog, changes, temporary: &self.temporary, path, styles: self.styles() }
+    }
+
+    /// Updates the search path from the setting and the schemas that exist now.
+    pub(crate) fn follow_path(&mut self) {
+        let version = self.temporary.version();
+        let at = (self.shared.catalog.version(), self.settings.borrow().paths(), version);
+        let own = !self.transaction.changes.schemas.is_empty();
+        if self.path_at != Some(at) || own {
+            let path = effective(self.settings.borrow().search_path(), &self.entry.user, self.view());
+            self.path = path;
+            self.path_at = (!own).then_some(at);
+        }
+    }
+
+    /// Returns the schema of the session's temporary relations. The first call makes it.
+    pub(crate) fn temporary_schema(&mut self) -> &str {
+        if self.temporary.schema().is_none() {
+            self.temporary.make_schema(self.shared.catalog.new_temporary_number());
+            self.follow_path();
+        }
+        self.temporary.schema().unwrap_or_default()
+    }
+
+    /// Takes the changes of temporary relations from those of the transaction, which has committed, and publishes them
+    /// for the session. Returns the definitions of the tables that they replaced or dropped.
+    pub(crate) fn publish_temporary(&mut self) -> Vec<Arc<Table>> {
+        let new_version = || self.shared.catalog.new_temporary_number();
+        self.temporary.apply(&mut self.transaction.changes, new_version)
+    }
+
+    /// Drops the session's temporary relations, since the session ends.
+    pub(crate) fn forget_temporary(&mut self) {
+        let Some((schema, tables)) = self.temporary.clear() else { return };
+        tables.into_iter().for_each(|table| self.shared.engine().drop_table(table));
+        self.shared.catalog.forget_numbers(&schema);
     }
 
     /// Returns the styles in which the session formats and parses values as text.

@@ -1,9 +1,9 @@
 //! The numbers that a session gets from sequences: `nextval`, `currval`, `lastval` and `setval`.
 
 use super::SessionContext;
-use crate::catalog::column_of;
 use crate::catalog::place_log::{At, PlaceLog};
 use crate::catalog::sequence::Sequence;
+use crate::catalog::{column_of, is_temporary};
 use crate::parse::written_name;
 use crate::schema::{self, quoted, undefined_table};
 use crate::{SqlError, state};
@@ -82,8 +82,8 @@ impl SessionContext {
         Ok(own.clone())
     }
 
-    fn check_may_write(&self, function: &str) -> Result<(), SqlError> {
-        if !self.transaction.read_only.get() {
+    fn check_may_write(&self, function: &str, sequence: &Sequence) -> Result<(), SqlError> {
+        if !self.transaction.read_only.get() || is_temporary(&sequence.name) {
             return Ok(());
         }
         let message = format!("cannot execute {function}() in a read-only transaction");
@@ -96,16 +96,16 @@ impl SessionContext {
     /// 42P01 if there is no such sequence, 25006 in a read-only transaction, 2200H if the sequence is exhausted.
     pub fn next_value(&self, sequence: &Value<'_>) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
-        self.check_may_write("nextval")?;
-        let (value, position) = sequence.next(self.place_log())?;
+        self.check_may_write("nextval", &sequence)?;
+        let (value, position) = sequence.next(self.place_log(&sequence))?;
         self.note_append(position);
         self.remember(sequence.id, value);
         Ok(value)
     }
 
-    /// Returns the log of the sequences' places. In a rehearsal the log learns nothing.
-    fn place_log(&self) -> Option<&PlaceLog> {
-        self.shared.places().filter(|_| !self.is_rehearsing())
+    /// Returns the log of a sequence's place. In a rehearsal the log learns nothing.
+    fn place_log(&self, sequence: &Sequence) -> Option<&PlaceLog> {
+        self.shared.places().filter(|_| !self.is_rehearsing() && !is_temporary(&sequence.name))
     }
 
     /// Notes that a record must be durable before the client sees the results of the statement.
@@ -188,8 +188,8 @@ impl SessionContext {
     /// 25006 in a read-only transaction, 22003 if the value is outside the sequence's limits.
     pub fn set_value(&self, sequence: &Value<'_>, value: i64, is_taken: bool) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
-        self.check_may_write("setval")?;
-        let position = sequence.set(value, is_taken, self.place_log())?;
+        self.check_may_write("setval", &sequence)?;
+        let position = sequence.set(value, is_taken, self.place_log(&sequence))?;
         self.note_append(position);
         if is_taken {
             self.numbers.recent.borrow_mut().values.insert(sequence.id, value);

@@ -4,7 +4,7 @@ use crate::SqlError;
 use crate::bind::{bind_stored_check, bind_stored_computed, bind_stored_default};
 use crate::catalog::place_log::{self, At};
 use crate::catalog::stored::{self, Definitions, Stored, object_name};
-use crate::catalog::{Catalog, Changes, DefaultValue, Table, View};
+use crate::catalog::{Catalog, Changes, DefaultValue, Table, View, temporary};
 use crate::full_name::without_schemas;
 use crate::types::Styles;
 use hotrow_storage::{IndexRef, RedoSink, RowRef, TableId, TableSchema};
@@ -115,7 +115,7 @@ fn each_row(
 /// Binds the expressions of all definitions.
 fn bind(definitions: &Changes, catalog: &Catalog) -> Result<(), OpenError> {
     let types = Changes { enumerations: definitions.enumerations.clone(), ..Changes::default() };
-    let view = View { catalog, changes: &types, path: None, styles: Styles::default() };
+    let view = View { catalog, changes: &types, temporary: &temporary::NONE, path: None, styles: Styles::default() };
     let wrong = |kind: &str, name: &str, what: String, error: SqlError| OpenError {
         object: object_name(kind, name),
         reason: format!("{what} cannot be bound: {}", error.message),

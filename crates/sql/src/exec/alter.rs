@@ -381,7 +381,7 @@ impl Ddl<'_> {
                 self.keep_type(ty)?;
                 self.keep_mentioned(value)?;
                 let default = define_default(value, name, ty, self.view())?;
-                self.lock_sequences(&default)?;
+                self.lock_sequences(&default, table.name())?;
                 draft.rules.defaults[at] = Some(default);
                 self.publish(table.with(table.schema.clone(), draft.rules));
                 Ok(())

@@ -3,6 +3,7 @@
 //! A key is part of two definitions, so the statement that makes or drops a key has locked both tables.
 
 use super::ddl::{Ddl, duplicate_constraint};
+use super::temporary::check_references;
 use super::{Fail, scan};
 use crate::bind::Binder;
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction, Referrer, values_of};
@@ -81,6 +82,7 @@ impl Ddl<'_> {
             let message = format!("referenced relation \"{parent_name}\" is not a table");
             return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
         }
+        check_references(table.name(), &parent_name)?;
         let parent = if parent_name == table.name() { table.clone() } else { self.owned_table(&parent_name)? };
         self.check_settled(&parent, "ALTER TABLE")?;
         let own = positions(table, columns)?;

@@ -2,7 +2,9 @@
 
 use super::Fail;
 use super::ddl::Ddl;
+use super::temporary::needs_temporary;
 use crate::bind::{argument_types, check_returns, compile_new, define_arguments, define_function};
+use crate::catalog::is_temporary;
 use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns, numbered};
 use crate::error::unsupported;
 use crate::parse::procedure::{AlterProcedure, CreateProcedure, DropProcedures, Language, RoutineChange, RoutineKind};
@@ -32,6 +34,9 @@ impl Ddl<'_> {
                 match &draft.returns {
                     Returns::Value(ty) => self.keep_type(*ty)?,
                     // Nobody else changes the relation before the function is there.
+                    Returns::RowOf(name) if is_temporary(name) => {
+                        return Err(needs_temporary("a function").into());
+                    }
                     Returns::RowOf(name) => {
                         self.lock(name, Mode::Shared)?;
                     }

@@ -6,6 +6,7 @@
 
 use super::Fail;
 use super::ddl::Ddl;
+use super::temporary::check_move;
 use crate::bind::{bind_stored_check, bind_stored_computed, bind_stored_default};
 use crate::catalog::enumeration::{EnumType, qualified, shown, undefined_type};
 use crate::catalog::view::StoredView;
@@ -126,7 +127,10 @@ impl Ddl<'_> {
     }
 
     fn create_enumeration(&mut self, written: &RelationName, labels: &[String]) -> Result<(), Fail> {
-        let name = self.placed(written)?;
+        if self.view().is_for_temporary(written) {
+            return Err(unsupported("a temporary type").into());
+        }
+        let name = self.lasting_place(written)?;
         self.claim_type(&name)?;
         for (at, label) in labels.iter().enumerate() {
             check_label(label)?;
@@ -185,7 +189,8 @@ impl Ddl<'_> {
             TypeChange::Rename(new) => self.move_enumeration(&made, &schema::full(schema::split(&made.name).0, new))?,
             TypeChange::SetSchema(within) => {
                 let name = schema::plain(&made.name).to_owned();
-                let place = self.placed(&RelationName { schema: Some(within.clone()), name })?;
+                check_move(&made.name, within)?;
+                let place = self.lasting_place(&RelationName { schema: Some(within.clone()), name })?;
                 if place != made.name {
                     self.move_enumeration(&made, &place)?;
                 }

@@ -44,7 +44,7 @@ impl Ddl<'_> {
                 None => source.rules.defaults.get(at).cloned().flatten().filter(|_| options.defaults),
             };
             if let Some(default) = &default {
-                self.lock_sequences(default)?;
+                self.lock_sequences(default, &draft.schema.name)?;
             }
             let new = draft.add_column(Column::clone(column), default);
             draft.rules.identities.extend(identity.filter(|_| options.identity).map(|(_, always)| (new, *always)));

@@ -19,6 +19,7 @@
 //! | `foreign_key` | what foreign keys check, and their actions |
 //! | `trigger` | triggers that fire |
 //! | `ddl` | what DDL works with |
+//! | `temporary` | temporary relations: where they go, and what becomes of them |
 //! | `table`, `alter`, `rebuild` | definitions of tables: a changed table is a new table |
 //! | `index` | CREATE INDEX, DROP INDEX |
 //! | `generated` | generated columns in definitions |
@@ -77,6 +78,7 @@ mod storage;
 mod subquery;
 mod table;
 mod table_function;
+mod temporary;
 mod trigger;
 mod triggers;
 mod view;

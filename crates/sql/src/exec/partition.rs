@@ -29,7 +29,7 @@ impl Ddl<'_> {
         create: &ast::CreateTable,
         parent: &ast::ObjectName,
     ) -> Result<&'static str, Fail> {
-        let (name, parent) = (self.placed(&object_name(&create.name)?)?, self.found(parent)?);
+        let (name, parent) = (self.placed(&object_name(&create.name)?, create.temporary)?, self.found(parent)?);
         if self.view().has_relation(&name) {
             if create.if_not_exists {
                 self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));

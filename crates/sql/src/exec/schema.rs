@@ -2,6 +2,7 @@
 
 use super::Fail;
 use super::ddl::Ddl;
+use super::temporary::check_move;
 use crate::catalog::enumeration::{EnumType, undefined_type};
 use crate::catalog::view::StoredView;
 use crate::catalog::{Part, Table, rename_comment};
@@ -60,9 +61,9 @@ impl Ddl<'_> {
         Ok(self.view().find(&crate::parse::names::object_name(name)?))
     }
 
-    /// Returns the full name of a relation that is to be made. Its schema is locked, so that it stays until the
-    /// relation is there.
-    pub(super) fn placed(&mut self, name: &RelationName) -> Result<String, Fail> {
+    /// Returns the full name of a relation or type that is to be made and is not temporary. Its schema is locked, so
+    /// that it stays until the object is there.
+    pub(super) fn lasting_place(&mut self, name: &RelationName) -> Result<String, Fail> {
         let place = self.view().place(name)?;
         self.keep_schema(schema::split(&place).0)?;
         Ok(place)
@@ -223,6 +224,18 @@ impl Ddl<'_> {
                 self.notice_with(SqlError::new(state::SUCCESSFUL_COMPLETION, message).detail(details.join("\n")));
             }
         }
+        self.drop_contents(name)?;
+        for made in types {
+            let written = RelationName { schema: Some(name.to_owned()), name: plain(&made.name).to_owned() };
+            self.drop_enumeration(&written, false, true)?;
+        }
+        self.context.transaction.changes.schemas.insert(name.to_owned(), None);
+        Ok(())
+    }
+
+    /// Drops the views, tables and sequences of a schema.
+    pub(super) fn drop_contents(&mut self, name: &str) -> Result<(), Fail> {
+        let (tables, views, sequences) = self.contents(name);
         let names: Vec<_> = views.iter().map(|view| view.name.clone()).collect();
         for view in &names {
             self.lock(view, Mode::Exclusive)?;
@@ -231,15 +244,7 @@ impl Ddl<'_> {
             self.context.transaction.changes.views.insert(view.clone(), None);
         }
         self.drop_tables(&tables, false, true)?;
-        for sequence in sequences {
-            self.drop_sequence(&sequence, false, true)?;
-        }
-        for made in types {
-            let written = RelationName { schema: Some(name.to_owned()), name: plain(&made.name).to_owned() };
-            self.drop_enumeration(&written, false, true)?;
-        }
-        self.context.transaction.changes.schemas.insert(name.to_owned(), None);
-        Ok(())
+        sequences.iter().try_for_each(|sequence| self.drop_sequence(sequence, false, true))
     }
 
     /// Returns the names of a schema's tables, its views, and the names of the sequences that belong to none of the
@@ -395,6 +400,7 @@ impl Ddl<'_> {
         match (change, view) {
             (Change::Owner(role), _) => self.check_owner(role)?,
             (Change::SetSchema(schema), view) => {
+                check_move(&name, schema)?;
                 let place =
                     self.view().place(&RelationName { schema: Some(schema.clone()), name: plain(&name).to_owned() })?;
                 self.keep_schema(schema)?;

@@ -2,8 +2,9 @@
 
 use super::Fail;
 use super::ddl::{Ddl, Draft};
+use super::temporary::needs_temporary;
 use crate::catalog::sequence::Sequence;
-use crate::catalog::{DefaultValue, Table, column_of};
+use crate::catalog::{DefaultValue, Table, column_of, is_temporary};
 use crate::error::unsupported;
 use crate::parse::sequence::{AlterSequence, CreateSequence, SequenceOption, carried_name};
 use crate::parse::written_name;
@@ -17,7 +18,7 @@ use sqlparser::ast;
 impl Ddl<'_> {
     /// Runs CREATE SEQUENCE.
     pub(crate) fn create_sequence(&mut self, create: &CreateSequence) -> Result<&'static str, Fail> {
-        let name = &self.placed(&create.name)?;
+        let name = &self.placed(&create.name, create.temporary)?;
         self.lock(name, Mode::Exclusive)?;
         if self.view().has_relation(name) {
             if create.if_not_exists {
@@ -175,12 +176,18 @@ impl Ddl<'_> {
     }
 
     /// Locks the sequences that a definition is about to use, so that no other transaction drops them.
-    pub(super) fn lock_sequences(&mut self, default: &DefaultValue) -> Result<(), Fail> {
+    ///
+    /// # Errors
+    /// 0A000 if one of them is temporary and `table`, whose column has the default, is not.
+    pub(super) fn lock_sequences(&mut self, default: &DefaultValue, table: &str) -> Result<(), Fail> {
         for id in default.sequences() {
             let gone = || SqlError::new(state::UNDEFINED_TABLE, "the sequence of a default does not exist any more");
             let name = self.view().sequence_by_id(id).ok_or_else(gone)?.name.clone();
             self.lock(&name, Mode::Shared)?;
             self.view().sequence_by_id(id).ok_or_else(gone)?;
+            if is_temporary(&name) && !is_temporary(table) {
+                return Err(needs_temporary("a default of a permanent table").into());
+            }
         }
         Ok(())
     }

@@ -3,9 +3,10 @@
 use super::comment::without_stale_comments;
 use super::constraint::{Dependents, check_immediate};
 use super::ddl::{Ddl, Draft, duplicate_constraint, shown};
+use super::temporary::on_commit;
 use super::{Fail, generated, partition, storage};
 use crate::bind::{define_check, define_default, not_a_table};
-use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table, check_column_name};
+use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table, check_column_name, is_temporary};
 use crate::error::unsupported;
 use crate::parse::like::LikeOptions;
 use crate::parse::names::{fold, object_name};
@@ -28,7 +29,8 @@ impl Ddl<'_> {
         lock: Arc<TableLock>,
     ) -> Result<Arc<Table>, SqlError> {
         partition::check_admitted(self.engine, &draft.schema)?;
-        let id = self.engine.create_table(draft.schema);
+        let unlogged = is_temporary(&draft.schema.name);
+        let id = self.engine.create_table(TableSchema { unlogged, ..draft.schema });
         self.context.transaction.changes.created.push(id);
         self.txn.own_table(id, Ownership::New);
         Ok(Table::new(self.engine, id, draft.rules, row_ids, lock))
@@ -100,7 +102,8 @@ impl Ddl<'_> {
     /// Claims the name of a new table. Returns a draft of a table without columns, or `None` if a relation has the name
     /// and the statement says IF NOT EXISTS.
     fn begin_table(&mut self, create: &ast::CreateTable) -> Result<Option<(Draft, Arc<TableLock>)>, Fail> {
-        let name = self.placed(&object_name(&create.name)?)?;
+        let name = self.placed(&object_name(&create.name)?, create.temporary)?;
+        let on_commit = on_commit(create, &name)?;
         let lock = self.lock(&name, Mode::Exclusive)?;
         let exists = self.view().has_relation(&name);
         if exists && create.if_not_exists {
@@ -113,7 +116,7 @@ impl Ddl<'_> {
         }
         let draft = Draft {
             schema: TableSchema { key: Vec::new(), ..TableSchema::new(&name, Vec::new(), &[]) },
-            rules: Rules::default(),
+            rules: Rules { on_commit, ..Rules::default() },
             partition_key: None,
         };
         Ok(Some((draft, lock)))
@@ -175,7 +178,7 @@ impl Ddl<'_> {
                 ColumnOption::Default(expr) => {
                     self.keep_mentioned(expr)?;
                     let new = define_default(expr, &name, ty, self.view())?;
-                    self.lock_sequences(&new)?;
+                    self.lock_sequences(&new, &draft.schema.name)?;
                     twice(&mut default, new)?;
                 }
                 ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
@@ -401,14 +404,7 @@ impl Ddl<'_> {
                     self.publish_sequence(sequence.restarted(self.catalog.new_sequence_id()));
                 }
             }
-            self.txn.check_owned_table(table.id)?;
-            let draft = Draft {
-                schema: (*table.schema).clone(),
-                rules: table.rules.clone(),
-                partition_key: table.partition_key(),
-            };
-            let empty = self.define(draft, table.row_ids.clone(), table.lock.clone())?;
-            self.publish(empty);
+            self.empty(&table)?;
         }
         Ok("TRUNCATE TABLE")
     }
@@ -482,15 +478,10 @@ fn serial_type(ty: &ast::DataType) -> Option<Type> {
 }
 
 fn refuse_exotic(create: &ast::CreateTable) -> Result<(), SqlError> {
-    let what = if create.temporary {
-        "a temporary table"
-    } else if create.like.is_some() {
+    let what = if create.like.is_some() {
         "LIKE without parentheses"
     } else if create.inherits.is_some() {
         "inheritance"
-    } else if create.on_commit.is_some() {
-        let message = "ON COMMIT can only be used on temporary tables";
-        return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
     } else if create.external || create.or_replace {
         "this kind of table"
     } else {

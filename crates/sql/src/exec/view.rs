@@ -3,6 +3,7 @@
 use super::Fail;
 use super::ddl::{Ddl, shown};
 use crate::bind::{define_view, holds, not_a_table};
+use crate::catalog::is_temporary;
 use crate::catalog::view::StoredView;
 use crate::error::unsupported;
 use crate::parse::names::{fold, object_name};
@@ -17,7 +18,15 @@ impl Ddl<'_> {
     pub(super) fn create_view(&mut self, create: &ast::CreateView) -> Result<&'static str, Fail> {
         self.check_memory()?;
         refuse_exotic(create)?;
-        let name = self.placed(&object_name(&create.name)?)?;
+        let names: Vec<_> = create.columns.iter().map(|column| fold(&column.name)).collect();
+        let written = object_name(&create.name)?;
+        let shown = define_view("", &names, &create.query, &[], self.view())?.relations;
+        let uses_temporary = shown.iter().any(|relation| is_temporary(relation));
+        if uses_temporary && !create.temporary && !self.view().is_for_temporary(&written) {
+            let message = format!("view \"{}\" will be a temporary view", written.name);
+            self.notice(state::SUCCESSFUL_COMPLETION, message);
+        }
+        let name = self.placed(&written, create.temporary || uses_temporary)?;
         self.lock(&name, Mode::Exclusive)?;
         let known = self.view().view(&name);
         if (known.is_none() || !create.or_replace) && self.view().has_relation(&name) {
@@ -27,7 +36,6 @@ impl Ddl<'_> {
             }
             .into());
         }
-        let names: Vec<_> = create.columns.iter().map(|column| fold(&column.name)).collect();
         let define = |ddl: &Self| define_view(&name, &names, &create.query, &[], ddl.view());
         let draft = define(self)?;
         if draft.relations.contains(&name) {
@@ -105,23 +113,20 @@ impl Ddl<'_> {
     }
 
     pub(super) fn drop_dependents(&mut self, views: &[Arc<StoredView>]) -> Result<(), Fail> {
+        let written: Vec<_> = views.iter().map(|view| self.view().written(&view.name)).collect();
         for view in views {
             self.lock(&view.name, Mode::Exclusive)?;
             self.drop_functions_of(&view.name, "view", true)?;
             self.context.transaction.changes.views.insert(view.name.clone(), None);
         }
-        match views {
-            [view] => self.notice(
-                state::SUCCESSFUL_COMPLETION,
-                format!("drop cascades to view {}", self.view().written(&view.name)),
-            ),
+        match &written[..] {
+            [view] => self.notice(state::SUCCESSFUL_COMPLETION, format!("drop cascades to view {view}")),
             _ => {
                 let error = SqlError::new(
                     state::SUCCESSFUL_COMPLETION,
                     format!("drop cascades to {} other objects", views.len()),
                 );
-                let details =
-                    views.iter().map(|view| format!("drop cascades to view {}", self.view().written(&view.name)));
+                let details = written.iter().map(|view| format!("drop cascades to view {view}"));
                 self.notice_with(error.detail(details.collect::<Vec<_>>().join("\n")));
             }
         }
@@ -196,8 +201,6 @@ fn check_replacement(known: &StoredView, view: &StoredView) -> Result<(), SqlErr
 fn refuse_exotic(create: &ast::CreateView) -> Result<(), SqlError> {
     let what = if create.materialized {
         "a materialized view"
-    } else if create.temporary {
-        "a temporary view"
     } else if create.if_not_exists || create.or_alter || create.secure || create.to.is_some() {
         "this kind of view"
     } else if create.columns.iter().any(|column| column.data_type.is_some() || column.options.is_some()) {

@@ -22,12 +22,10 @@
 
 use super::deadlock;
 use crate::SqlError;
-use crate::catalog::{Changes, View};
 use crate::locks::blocking::{Awaited, Blocked, Sessions};
 use crate::session_entry::SessionEntry;
 use crate::shared::Shared;
 use crate::table_lock::Mode;
-use crate::types::Styles;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Time, Waiter, Wake};
 use hotrow_txn::Abort;
@@ -322,9 +320,7 @@ impl<'d> Look<'d> {
 
     /// Returns the error for the victim, with each wait of the circle and the statements that the sessions run.
     fn error(&self, other: &Look<'_>, circle: &[Edge]) -> SqlError {
-        let changes = Changes::default();
-        let tables =
-            View { catalog: &self.shared.catalog, changes: &changes, path: None, styles: Styles::default() }.tables();
+        let tables = self.shared.catalog.tables();
         let wait = |edge: &Edge| {
             let (waiter, blocker) = (other.entry(edge.from).pid(), other.entry(edge.to).pid());
             let (mode, target) = match other.wait(edge.from) {

@@ -37,6 +37,8 @@ pub enum SequenceOption {
 pub struct CreateSequence {
     /// The name of the sequence.
     pub name: RelationName,
+    /// TEMPORARY
+    pub temporary: bool,
     /// IF NOT EXISTS
     pub if_not_exists: bool,
     /// The clauses of the statement.
@@ -56,14 +58,23 @@ pub struct AlterSequence {
     pub options: Vec<SequenceOption>,
 }
 
-/// Reads CREATE SEQUENCE after these two words.
+/// Whether a statement is CREATE [TEMPORARY] SEQUENCE.
+pub(super) fn is_created(cursor: &Cursor<'_>) -> bool {
+    let is_temporary = cursor.follows(1, "temporary") || cursor.follows(1, "temp");
+    cursor.follows(if is_temporary { 2 } else { 1 }, "sequence")
+}
+
+/// Reads CREATE [TEMPORARY] SEQUENCE.
 pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateSequence, SqlError> {
+    cursor.expect("create")?;
+    let temporary = cursor.take("temporary") || cursor.take("temp");
+    cursor.expect("sequence")?;
     let if_not_exists = cursor.take("if");
     if if_not_exists {
         cursor.expect("not")?;
         cursor.expect("exists")?;
     }
-    Ok(CreateSequence { name: cursor.qualified_name()?, if_not_exists, options: options(cursor)? })
+    Ok(CreateSequence { name: cursor.qualified_name()?, temporary, if_not_exists, options: options(cursor)? })
 }
 
 /// Reads ALTER SEQUENCE after these two words.

@@ -96,8 +96,10 @@ pub enum Utility {
     DiscardAll,
     /// DISCARD SEQUENCES
     DiscardSequences,
-    /// DISCARD of objects that the server does not have; the value is the command tag.
-    Discard(&'static str),
+    /// DISCARD TEMP
+    DiscardTemporary,
+    /// DISCARD PLANS
+    DiscardPlans,
     Checkpoint,
     /// BACKUP TO, with the folder.
     Backup(String),
@@ -233,11 +235,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
         "create" if [1, 3].into_iter().any(|at| cursor.follows(at, "procedure") || cursor.follows(at, "function")) => {
             Utility::CreateProcedure(Box::new(procedure::create(cursor)?))
         }
-        "create" if cursor.follows(1, "sequence") => {
-            cursor.advance();
-            cursor.advance();
-            Utility::CreateSequence(sequence::create(cursor)?)
-        }
+        "create" if sequence::is_created(cursor) => Utility::CreateSequence(sequence::create(cursor)?),
         "create" | "drop" if cursor.follows(1, "extension") => extension(cursor)?,
         "alter" if cursor.follows(1, "sequence") => {
             cursor.advance();
@@ -476,11 +474,11 @@ fn prepare(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
 fn discard(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     cursor.advance();
     Ok(if cursor.take("plans") {
-        Utility::Discard("DISCARD PLANS")
+        Utility::DiscardPlans
     } else if cursor.take("sequences") {
         Utility::DiscardSequences
     } else if cursor.take("temp") || cursor.take("temporary") {
-        Utility::Discard("DISCARD TEMP")
+        Utility::DiscardTemporary
     } else {
         cursor.expect("all")?;
         Utility::DiscardAll

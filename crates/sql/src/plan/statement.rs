@@ -4,13 +4,14 @@ use super::analysis::Analysis;
 use super::change::{Delete, Insert, Update};
 use super::node::Node;
 use super::procedure::Call;
-use crate::catalog::Used;
 use crate::catalog::expected::Expected;
+use crate::catalog::{Used, is_temporary};
 use crate::depth::Syntax;
 use crate::parse::ExplainOptions;
 use crate::parse::cursors::DeclareCursor;
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
+use crate::schema::SearchPath;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{Column, Type, Value};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
@@ -79,6 +80,10 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
 /// plan. What procedures and functions do that the plan calls does not count.
 pub fn writing(plan: &Plan) -> Option<&'static str> {
     Some(match plan {
+        // Temporary tables are no part of the database.
+        Plan::Insert(insert) if is_temporary(insert.table.name()) => return None,
+        Plan::Update(update) if is_temporary(update.access.table.name()) => return None,
+        Plan::Delete(delete) if is_temporary(delete.access.table.name()) => return None,
         Plan::Insert(_) => "INSERT",
         Plan::Update(_) => "UPDATE",
         Plan::Delete(_) => "DELETE",
@@ -157,7 +162,7 @@ pub struct Statement {
     /// The latest version of the catalog for which the plan is known to be valid.
     pub(crate) version: AtomicU64,
     /// The search path with which the names were resolved; `None` stands for `public` alone.
-    pub(crate) path: Option<Arc<[String]>>,
+    pub(crate) path: Option<Arc<SearchPath>>,
     /// Whether the plan depends on uncommitted changes of the catalog, which only one transaction sees.
     pub(crate) private: bool,
     /// The estimates of the tables' row counts from which the plan's joins were chosen.

@@ -103,7 +103,7 @@ impl Anonymous<'_, '_, '_> {
         known: Option<Planned>,
         mut make: impl FnMut(&Session, &Variables) -> Result<(Statement, Option<Outputs>), SqlError>,
     ) -> Result<Planned, Fail> {
-        self.session.follow_path();
+        self.session.context.follow_path();
         let mut next = known;
         loop {
             let planned = match next.take() {
@@ -244,7 +244,9 @@ impl Session {
             Utility::Do(_) => return Err(unsupported("DO within DO")),
             Utility::Prepare { .. } => "PREPARE",
             Utility::Deallocate(_) => "DEALLOCATE",
-            Utility::DiscardAll | Utility::DiscardSequences | Utility::Discard(_) => "DISCARD",
+            Utility::DiscardAll | Utility::DiscardPlans | Utility::DiscardSequences | Utility::DiscardTemporary => {
+                "DISCARD"
+            }
             Utility::Maintenance { tag, .. } if tag != "ANALYZE" => tag,
             Utility::Checkpoint => "CHECKPOINT",
             Utility::Backup(_) => "BACKUP",

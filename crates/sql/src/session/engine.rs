@@ -8,7 +8,7 @@ use crate::settings::CONCURRENCY;
 use crate::watched::Watched;
 use crate::{SqlError, state};
 use hotrow_sync::Waiter;
-use hotrow_txn::{Begin, Concurrency, Statistics, Transaction, Yielding};
+use hotrow_txn::{Begin, Concurrency, Holding, Ownership, Statistics, Transaction, Yielding};
 
 /// The engine's transaction of a session.
 pub(super) struct EngineTransaction {
@@ -40,15 +40,23 @@ impl Session {
                 concurrency,
                 accesses,
                 one_shot: self.one_shot.planning.is_one_shot() || self.one_shot.starts_over,
-                read_only: self.context.transaction.read_only.get() || self.one_shot.planning.only_reads(),
+                read_only: self.is_read_only() || self.one_shot.planning.only_reads(),
                 label: self.id.unsigned_abs(),
                 ..Begin::default()
             };
             self.engine.begun = true;
             self.entry.begin_engine();
             self.engine.txn.begin(&begin)?;
+            for table in self.context.view().temporary_tables() {
+                self.engine.txn.own_table(table.id, Ownership::Locked);
+            }
         }
         Ok(())
+    }
+
+    /// Whether the transaction changes nothing at all. A read-only transaction may change temporary tables.
+    fn is_read_only(&self) -> bool {
+        self.context.transaction.read_only.get() && self.context.view().temporary.has_no_tables()
     }
 
     /// Chooses whether the transaction that begins is optimistic or pessimistic; `None` leaves the choice to the

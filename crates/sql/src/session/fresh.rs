@@ -20,7 +20,7 @@ impl Session {
     pub(super) fn lock_and_refresh(&mut self, bound: Bound<'_>) -> Result<Option<Arc<Statement>>, Fail> {
         let Bound { statement, params, source } = bound;
         let mut replanned: Option<Arc<Statement>> = None;
-        self.follow_path();
+        self.context.follow_path();
         loop {
             let current = replanned.as_ref().unwrap_or(statement);
             for lock in current.used.locks() {

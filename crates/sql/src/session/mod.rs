@@ -59,7 +59,6 @@ pub use transaction::TransactionStatus;
 use crate::SqlError;
 use crate::advisory::Scope;
 use crate::catalog::View;
-use crate::catalog::search_path::effective;
 use crate::client::Client;
 use crate::context::SessionContext;
 use crate::database::Database;
@@ -91,8 +90,6 @@ pub struct Session {
     shown: u64,
     /// The catalog as the session sees it, its settings, and what else its expressions look at.
     context: SessionContext,
-    /// The catalog's version and the settings' count of `search_path` changes, for which the context's path was made.
-    path_at: Option<(u64, u64)>,
     /// The engine's part of the present transaction. It stands before the front end's, with which the locks on tables
     /// are dropped: a transaction that a panic has left open is rolled back while they are held.
     engine: EngineTransaction,
@@ -116,7 +113,6 @@ impl Session {
             one_shot: OneShot::new(engine.txn.capabilities()),
             entry,
             shown: 0,
-            path_at: None,
             database,
             id,
             user: user.to_owned(),
@@ -218,21 +214,9 @@ impl Session {
         self.rollback_all();
         self.give_advisory_back(Scope::Session);
         self.kept.clear();
+        self.context.forget_temporary();
         self.database.listeners.leave(&self.entry);
         self.idle();
-    }
-
-    /// Updates the list of schemas in which names are looked up, from `search_path` and the schemas that exist now.
-    fn follow_path(&mut self) {
-        let at = (self.database.catalog.version(), self.context.settings.borrow().paths());
-        let own = !self.context.transaction.changes.schemas.is_empty();
-        if self.path_at != Some(at) || own {
-            let settings = self.context.settings.borrow();
-            let path = effective(settings.search_path(), &self.user, self.context.view());
-            drop(settings);
-            self.context.path = path;
-            self.path_at = (!own).then_some(at);
-        }
     }
 
     /// Returns the catalog with this transaction's own changes.

@@ -76,7 +76,7 @@ impl Session {
             return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many prepared statements"));
         }
         self.database.memory_limit().check()?;
-        self.follow_path();
+        self.context.follow_path();
         let statement = self.plan_text(sql, types, tell)?;
         self.kept.statements.insert(name, statement.clone());
         Ok(statement)

@@ -9,6 +9,7 @@ use super::retry::Attempts;
 use super::text::Source;
 use super::transaction::{Phase, is_transaction_control, runs_when_failed};
 use crate::catalog::place_log::refused;
+use crate::client::Notice;
 use crate::context::SessionContext;
 use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
@@ -371,6 +372,22 @@ impl Session {
         run: impl FnOnce(&mut Ddl<'_>) -> Result<&'static str, Fail>,
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
+        let mut notices = Vec::new();
+        let tag = self.untold_ddl(run, &mut notices);
+        for notice in notices {
+            if self.context.settings.borrow().tells(notice.severity) {
+                output.client.notice(notice);
+            }
+        }
+        tag.map(Tag::Word)
+    }
+
+    /// Runs DDL with all that it needs, and collects its notices.
+    pub(super) fn untold_ddl(
+        &mut self,
+        run: impl FnOnce(&mut Ddl<'_>) -> Result<&'static str, Fail>,
+        notices: &mut Vec<Notice>,
+    ) -> Result<&'static str, Fail> {
         let limit = self.context.settings.borrow().duration("lock_timeout");
         let txn: &mut dyn Transaction = &mut self.engine.txn;
         let memory = self.database.memory_limit();
@@ -388,8 +405,7 @@ impl Session {
             keeps_reads,
             frames: None,
         };
-        let mut notices = Vec::new();
-        let mut ddl = Ddl {
+        run(&mut Ddl {
             engine: &**self.database.engine(),
             catalog: &self.database.catalog,
             context: &mut self.context,
@@ -398,14 +414,7 @@ impl Session {
             limit,
             txn,
             env,
-            notices: &mut notices,
-        };
-        let tag = run(&mut ddl);
-        for notice in notices {
-            if self.context.settings.borrow().tells(notice.severity) {
-                output.client.notice(notice);
-            }
-        }
-        tag.map(Tag::Word)
+            notices,
+        })
     }
 }

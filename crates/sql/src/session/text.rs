@@ -117,7 +117,7 @@ impl Session {
 
     /// Returns a statement's cached plan, or its syntax if no plan is cached.
     pub(super) fn ready(&mut self, sql: &str, tokens: &[Token]) -> Result<Ready, SqlError> {
-        self.follow_path();
+        self.context.follow_path();
         let mut normalised = std::mem::take(&mut self.reader.normalised);
         let kept = self.database.catalog.index_literals();
         let cacheable = self.context.transaction.changes.is_empty() && normalised.fill(sql, tokens, kept.as_deref());
@@ -162,7 +162,7 @@ impl Session {
             Ready::Cached(statement, values) => Ok((statement, values)),
             Ready::Parsed(parsed, normalised) => {
                 self.check_not_failed(&parsed)?;
-                self.follow_path();
+                self.context.follow_path();
                 self.start_implicit();
                 let _room =
                     self.database.memory_limit().set_aside(source.text, &source.tokens[source.range.clone()])?;
@@ -225,11 +225,7 @@ impl Session {
 fn push_key(key: &mut String, context: &SessionContext, normalised: &Normalised) {
     context.push_styles_key(key);
     if let Some(path) = context.path.as_deref() {
-        for schema in path {
-            key.push_str(schema);
-            key.push('\0');
-        }
-        key.push('\0');
+        path.push_key(key);
     }
     key.push_str(&normalised.kinds);
     key.push(' ');

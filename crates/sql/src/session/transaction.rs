@@ -208,6 +208,9 @@ impl Session {
         let mut is_unsure = false;
         if self.engine.begun {
             self.check_deferred(true)?;
+            if self.view().temporary.schema().is_some() {
+                self.untold_ddl(|ddl| ddl.run_on_commit(), &mut Vec::new())?;
+            }
         }
         let reserved = self.reserve_notifications()?;
         self.store_definitions()?;
@@ -223,15 +226,8 @@ impl Session {
         }
         self.engine.begun = false;
         let gone = self.places_that_go();
-        let changes = std::mem::take(&mut self.context.transaction.changes);
-        if !changes.is_empty() {
-            let replaced = self.database.catalog.apply(&changes);
-            let kept = |id| changes.tables.values().flatten().any(|table| table.id == id);
-            let unused = changes.created.iter().copied().filter(|&id| !kept(id));
-            let replaced = replaced.iter().map(|table| table.id).filter(|&id| !kept(id));
-            for id in unused.chain(replaced) {
-                self.database.engine().drop_table(id);
-            }
+        if !self.context.transaction.changes.is_empty() {
+            self.publish_changes();
         }
         if let Some(log) = self.database.places() {
             log.remove(&gone);
@@ -240,6 +236,22 @@ impl Session {
         self.kept.cursors.end_transaction(true);
         self.ended();
         if is_unsure { Err(Abort::LogFailed.into()) } else { Ok(()) }
+    }
+
+    /// Publishes the changes of the catalog of a transaction that has committed, and drops the engine's tables that are
+    /// not used any more.
+    fn publish_changes(&mut self) {
+        let changes = &self.context.transaction.changes;
+        let kept: Vec<_> = changes.tables.values().flatten().map(|table| table.id).collect();
+        let mut replaced = self.context.publish_temporary();
+        let changes = std::mem::take(&mut self.context.transaction.changes);
+        if !changes.has_no_definitions() {
+            replaced.extend(self.database.catalog.apply(&changes));
+        }
+        let replaced = replaced.iter().map(|table| table.id);
+        for id in changes.created.iter().copied().chain(replaced).filter(|id| !kept.contains(id)) {
+            self.database.engine().drop_table(id);
+        }
     }
 
     /// Makes the checks that are due, all of them if the transaction `ends`.

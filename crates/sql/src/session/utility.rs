@@ -82,7 +82,8 @@ impl Session {
                 self.context.forget_numbers();
                 Tag::Word("DISCARD SEQUENCES")
             }
-            Utility::Discard(tag) => Tag::Word(tag),
+            Utility::DiscardTemporary => return self.discard_temporary(output),
+            Utility::DiscardPlans => Tag::Word("DISCARD PLANS"),
             Utility::Checkpoint => self.checkpoint()?,
             Utility::Backup(folder) => self.back_up(folder)?,
             Utility::Maintenance { tag, tables } => {
@@ -326,7 +327,17 @@ impl Session {
         self.give_advisory_back(Scope::Session);
         self.context.forget_numbers();
         self.reset(None, output)?;
+        self.discard_temporary(output)?;
         Ok(Tag::Word("DISCARD ALL"))
+    }
+
+    /// Drops the session's temporary relations.
+    fn discard_temporary(&mut self, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        if self.view().temporary.schema().is_some() {
+            self.begin_engine()?;
+            self.ddl(|ddl| ddl.discard_temporary(), output)?;
+        }
+        Ok(Tag::Word("DISCARD TEMP"))
     }
 
     /// Sends the client a warning, unless the client wants to receive errors only.

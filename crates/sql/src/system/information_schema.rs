@@ -4,7 +4,7 @@ use super::describe::{self, Constraint};
 use super::objects::{self, Kind, Object};
 use super::pg_catalog::{columns, identity};
 use super::relation::{Maker, Rows, text};
-use crate::catalog::Table;
+use crate::catalog::{Table, is_temporary};
 use crate::context::SessionContext;
 use crate::schema::{self, DATABASE};
 use crate::types::{enumeration, type_name};
@@ -62,11 +62,12 @@ fn tables(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in shown(context) {
         let is_table = object.letter() == "r";
         let mut row = place(&TABLE, &object.schema_name, &object.name);
-        row.extend([
-            ("table_type", text(if is_table { "BASE TABLE" } else { "VIEW" })),
-            ("is_insertable_into", yes(is_table)),
-            ("is_typed", yes(false)),
-        ]);
+        let table_type = match is_table {
+            _ if is_temporary(&object.full) => "LOCAL TEMPORARY",
+            true => "BASE TABLE",
+            false => "VIEW",
+        };
+        row.extend([("table_type", text(table_type)), ("is_insertable_into", yes(is_table)), ("is_typed", yes(false))]);
         rows.push(row);
     }
 }

@@ -6,6 +6,7 @@ use super::other_types::OTHERS;
 use super::relation::{Maker, Rows, oid, text};
 use super::{depend, operator_classes, other_types, routines};
 use crate::catalog::foreign_key::ReferentialAction;
+use crate::catalog::is_temporary;
 use crate::context::SessionContext;
 use crate::schema;
 use crate::types::{oid as type_oid, type_len, typmod};
@@ -86,7 +87,7 @@ fn classes(context: &SessionContext, rows: &mut Rows<'_>) {
             ("relname", text(&object.name)),
             ("relnamespace", oid(object.schema)),
             ("relowner", oid(OWNER)),
-            ("relpersistence", text("p")),
+            ("relpersistence", text(if is_temporary(&object.full) { "t" } else { "p" })),
             ("relkind", text(object.letter())),
             ("relnatts", Value::Int2(columns(&object).len() as i16)),
             ("relispopulated", Value::Bool(true)),

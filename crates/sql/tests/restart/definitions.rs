@@ -248,3 +248,24 @@ fn indexes_with_expressions_and_conditions_are_there_again() {
     let mut world = world.restarted();
     world.check(&[("insert into u values (4, 'a')", "INSERT 0 1"), ("alter table u drop column mail", "ALTER TABLE")]);
 }
+
+#[test]
+fn temporary_relations_are_gone_after_a_restart() {
+    for engine in crate::world::ENGINES {
+        let mut world = World::new(engine);
+        world.run("create table t (id int primary key); insert into t values (1)");
+        let before = world.log.records();
+        world.run("create temp table t (id serial primary key, n int); insert into t (n) values (1), (2)");
+        world.run("create temp sequence s; create temp view v as select * from t");
+        world.check(&[("select nextval('s'), nextval('s')", "1|2"), ("select count(*) from v", "2")]);
+        assert_eq!(world.log.records(), before, "{engine}");
+        world.run("insert into public.t select n + 1 from v where n > 1");
+        let mut world = world.restarted();
+        world.check(&[
+            ("select id from t order by id", "1 3"),
+            ("select * from v", "42P01"),
+            ("select count(*) from pg_class where relname in ('t', 's', 'v')", "1"),
+            ("create temp table t (id int); select count(*) from t", "0"),
+        ]);
+    }
+}

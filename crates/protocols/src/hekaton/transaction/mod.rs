@@ -267,6 +267,9 @@ impl HekatonTransaction {
         let (handed, append_ns) = log_step(timed, &self.waits.waiter, || {
             sink.map(|sink| {
                 let changes = self.changes.redo(&self.database, guard);
+                if changes.is_empty() {
+                    return sink.appended();
+                }
                 sink.append(End::At(end_time.0), &mut changes.into_iter(), &self.waits.waiter)
             })
         });

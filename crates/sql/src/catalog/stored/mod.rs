@@ -22,6 +22,7 @@ mod value;
 use super::definitions::{Catalog, Changes};
 use super::place_log::PlaceLog;
 use super::procedure;
+use super::temporary::is_temporary;
 use crate::schema::{self, quoted};
 use crate::{SqlError, state};
 use hotrow_storage::{Column, Key, KeySpec, RedoSink, Row, RowLayout, RowRef, TableId, TableSchema, Type, Value};
@@ -179,7 +180,7 @@ fn values(entry: &Entry) -> [Value<'_>; 3] {
     [Value::Int8(0), Value::text(KINDS[entry.kind as usize].1), Value::text(&entry.name)]
 }
 
-/// Returns the changed definitions of a transaction as they are to be stored.
+/// Returns the changed definitions of a transaction as they are to be stored, without those of temporary relations.
 ///
 /// # Errors
 /// 0A000 if one of them cannot be stored.
@@ -190,15 +191,15 @@ pub fn entries(changes: &Changes, catalog: &Catalog) -> Result<Vec<Entry>, SqlEr
         let text = made.as_ref().map(|made| text(EnumForm::of(made), &[], catalog));
         add(Kind::Enum, name, text.transpose()?);
     }
-    for (name, table) in &changes.tables {
+    for (name, table) in changes.tables.iter().filter(|(name, _)| !is_temporary(name)) {
         let text = table.as_ref().map(|table| text(TableForm::of(table)?, &table.numbered(), catalog));
         add(Kind::Table, name, text.transpose()?);
     }
-    for (name, view) in &changes.views {
+    for (name, view) in changes.views.iter().filter(|(name, _)| !is_temporary(name)) {
         let text = view.as_ref().map(|view| text(ViewForm::of(view)?, std::slice::from_ref(name), catalog));
         add(Kind::View, name, text.transpose()?);
     }
-    for (name, sequence) in &changes.sequences {
+    for (name, sequence) in changes.sequences.iter().filter(|(name, _)| !is_temporary(name)) {
         let names = std::slice::from_ref(name);
         let text = sequence.as_ref().map(|sequence| text(SequenceForm::of(sequence), names, catalog));
         add(Kind::Sequence, name, text.transpose()?);

@@ -7,7 +7,8 @@ use super::value::{
 use crate::SqlError;
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction, Referrer};
 use crate::catalog::{
-    Catalog, Check, Computed, IndexProperties, KeyOrder, Mentioned, RowExpression, Rules, Table, visible_columns,
+    Catalog, Check, Computed, IndexProperties, KeyOrder, Mentioned, OnCommit, RowExpression, Rules, Table,
+    visible_columns,
 };
 use hotrow_storage::{Column, IndexKind, IndexSchema, TableId, TableSchema};
 use hotrow_sync::Arc;
@@ -175,12 +176,14 @@ impl TableForm {
             ordered: self.ordered,
             partitioned: self.partitioned,
             constant: self.constant,
+            unlogged: false,
             indexes: self.indexes.into_iter().map(IndexForm::index).collect::<Result<_, _>>()?,
         };
         check_fit(&schema, &engine.schema(id))?;
         // Hidden columns have no DEFAULT, and no place in the list.
         defaults.truncate(visible_columns(&schema));
         let rules = Rules {
+            on_commit: OnCommit::PreserveRows,
             defaults,
             computed,
             indexes,

@@ -93,7 +93,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_encoding_to_char" => overloads![Encoding(Int4) -> Text],
         "pg_char_to_encoding" => overloads![EncodingNumber(Text) -> Int4],
         "pg_tablespace_location" => overloads![Empty(Int4) -> Text],
-        "pg_my_temp_schema" => overloads![NoSchema() -> Oid],
+        "pg_my_temp_schema" => overloads![TemporarySchema() -> Oid],
         "pg_database_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         "pg_size_pretty" => overloads![PrettySize(Int8) -> Text],
         "pg_is_in_recovery" => overloads![IsInRecovery() -> Bool],
@@ -234,12 +234,17 @@ impl CatalogFunction {
                 Ok(Value::Int4(if is_utf8 { 6 } else { -1 }))
             }
             CatalogFunction::Empty => Ok(Value::text("")),
-            CatalogFunction::NoSchema => Ok(Value::Int4(0)),
+            CatalogFunction::TemporarySchema => {
+                let number = |schema: &str| system::number_of_schema_name(context, schema);
+                Ok(found(Some(context.view().temporary.schema().and_then(number).unwrap_or(0))))
+            }
             CatalogFunction::CurrentSchemas => {
                 let view = context.view();
                 let path: Vec<_> = view.path_schemas().collect();
-                let is_implicit = *first == Value::Bool(true) && !path.contains(&"pg_catalog");
-                let schemas = is_implicit.then_some("pg_catalog").into_iter().chain(path).map(Value::text);
+                let adds = *first == Value::Bool(true);
+                let temporary = view.implicit_schema().filter(|_| adds);
+                let system = (adds && !path.contains(&"pg_catalog")).then_some("pg_catalog");
+                let schemas = temporary.into_iter().chain(system).chain(path).map(Value::text);
                 Ok(Value::Array(Array::new(Element::Name, schemas)))
             }
             CatalogFunction::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),

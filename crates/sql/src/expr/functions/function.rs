@@ -292,9 +292,9 @@ pub enum CatalogFunction {
     DatabaseSize,
     EncodingNumber,
     Empty,
-    /// The OID of the schema of temporary tables (`pg_my_temp_schema`). The result is zero, since there is no such
-    /// schema.
-    NoSchema,
+    /// The OID of the schema of the session's temporary relations (`pg_my_temp_schema`). The result is zero if the
+    /// session has never had any.
+    TemporarySchema,
 }
 
 /// A function of the session, or one without arguments. Only `Age` and `Sleep` take an argument.
