@@ -7,7 +7,7 @@ use crate::shared::Shared;
 use crate::socket::{ACCEPT_RETRY, Listener, ListenerStopper};
 use crate::{Execution, ServerError};
 use hotrow_log::directory::LiveDirectory;
-use hotrow_sql::SERVER_VERSION;
+use hotrow_sql::{Contended, SERVER_VERSION};
 use hotrow_sync::{Arc, meter, thread};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
@@ -223,19 +223,31 @@ impl Collector for Figures {
             encode_log(&mut to, &directory.log().statistics())?;
             encode_checkpoint(&mut to, directory)?;
         }
-        let tables = database.tables_in_numbers();
-        let rows = tables.iter().map(|(name, rows, _)| (&**name, *rows));
-        to.gauges("hotrow_table_rows", "Rows of a table, approximately", "table", rows)?;
-        let waits = tables.iter().map(|(name, _, contended)| (&**name, contended.waits));
-        to.counters("hotrow_table_waits", "Calls of a table's rows that waited", "table", waits)?;
-        let conflicts = tables.iter().map(|(name, _, contended)| (&**name, contended.conflicts));
-        to.counters(
-            "hotrow_table_conflicts",
-            "Calls of a table's rows that failed because of others",
-            "table",
-            conflicts,
-        )
+        let databases = database.names().into_iter().filter_map(|name| database.named(&name));
+        let tables: Vec<_> =
+            databases.map(|database| (database.name().to_owned(), database.tables_in_numbers())).collect();
+        encode_tables(&mut to, &tables)
     }
+}
+
+/// The tables of a database: their names, numbers of rows and contention.
+type Tables = Vec<(String, u64, Contended)>;
+
+/// Writes the figures of the tables of each database, which are given with its name.
+fn encode_tables(to: &mut Writer<'_, '_>, databases: &[(String, Tables)]) -> fmt::Result {
+    let all = || {
+        databases.iter().flat_map(|(database, tables)| {
+            tables.iter().map(move |(table, rows, contended)| {
+                ([("database", database.as_str()), ("table", table.as_str())], *rows, contended)
+            })
+        })
+    };
+    let rows = all().map(|(labels, rows, _)| (labels, ConstGauge::new(rows)));
+    to.labelled("hotrow_table_rows", "Rows of a table, approximately", rows)?;
+    let waits = all().map(|(labels, _, contended)| (labels, ConstCounter::new(contended.waits)));
+    to.labelled("hotrow_table_waits", "Calls of a table's rows that waited", waits)?;
+    let conflicts = all().map(|(labels, _, contended)| (labels, ConstCounter::new(contended.conflicts)));
+    to.labelled("hotrow_table_conflicts", "Calls of a table's rows that failed because of others", conflicts)
 }
 
 fn encode_log(to: &mut Writer<'_, '_>, log: &hotrow_log::writer::Statistics) -> fmt::Result {
@@ -324,9 +336,19 @@ impl Writer<'_, '_> {
         (name, help, label): (&str, &str, &str),
         values: impl Iterator<Item = (&'l str, M)>,
     ) -> fmt::Result {
+        self.labelled(name, help, values.map(|(of, value)| ([(label, of)], value)))
+    }
+
+    /// Writes figures of one name, which differ in the values of their labels.
+    fn labelled<'l, M: EncodeMetric + TypedMetric, const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl Iterator<Item = ([(&'l str, &'l str); N], M)>,
+    ) -> fmt::Result {
         let mut family = self.0.encode_descriptor(name, help, None, M::TYPE)?;
-        for (of, value) in values {
-            value.encode(family.encode_family(&[(label, of)])?)?;
+        for (labels, value) in values {
+            value.encode(family.encode_family(&labels)?)?;
         }
         Ok(())
     }

@@ -49,6 +49,11 @@ fn django_migrates_and_maps_its_own_applications() {
 }
 
 #[test]
+fn django_makes_a_database_for_its_test_runner() {
+    python_script("django_test_runner.py", |server| server.address.port().to_string());
+}
+
+#[test]
 fn sqlalchemy_finds_out_about_tables_that_it_did_not_make() {
     python_script("sqlalchemy_reflection.py", |server| {
         format!("postgresql+psycopg://postgres@{}/postgres", server.address)

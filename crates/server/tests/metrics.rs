@@ -47,7 +47,7 @@ fn what_clients_did_is_counted() {
         client.run("SELECT n FROM t WHERE id = 1");
         client.fails("INSERT INTO t VALUES (1, 1)");
         client.fails("SELECT nothing");
-        check("hotrow_table_rows{table=\"t\"}", 3.0);
+        check("hotrow_table_rows{database=\"postgres\",table=\"t\"}", 3.0);
         check("hotrow_transactions_total{outcome=\"committed\"}", committed + 1.0);
         check("hotrow_transactions_total{outcome=\"rolled_back\"}", 2.0);
         // One is not known by name when it comes, so it is none.
@@ -132,8 +132,8 @@ fn waits_and_aborts_are_counted_when_their_transactions_are_over() {
     assert_eq!(number(&server, "hotrow_lock_waits_total"), Some(waits + 1.0));
     assert!(number(&server, "hotrow_lock_wait_seconds_total") >= Some(0.001));
     holder.run("COMMIT");
-    assert_eq!(number(&server, "hotrow_table_waits_total{table=\"t\"}"), Some(1.0));
-    assert_eq!(number(&server, "hotrow_table_conflicts_total{table=\"t\"}"), Some(1.0));
+    assert_eq!(number(&server, "hotrow_table_waits_total{database=\"postgres\",table=\"t\"}"), Some(1.0));
+    assert_eq!(number(&server, "hotrow_table_conflicts_total{database=\"postgres\",table=\"t\"}"), Some(1.0));
     assert_eq!(holder.column("SELECT statements FROM hotrow_contention"), ["1 times UPDATE t SET n = n + $1"]);
 }
 

@@ -37,7 +37,7 @@ fn a_session_begins_in_the_time_zone_that_the_client_names() {
     let server = Running::new("serial");
     let begin = |zone: &str| {
         let mut client = Client::open(server.address);
-        client.send(&packet(196_608, format!("user\0ann\0TimeZone\0{zone}\0\0").as_bytes()));
+        client.send(&packet(196_608, format!("user\0ann\0database\0postgres\0TimeZone\0{zone}\0\0").as_bytes()));
         client.await_ready().map(|()| client)
     };
     let mut client = begin("europe/berlin").unwrap();
@@ -251,7 +251,7 @@ fn wrong_beginnings_are_told_what_is_wrong() {
 fn newer_protocol_versions_are_negotiated_down() {
     let server = Running::new("serial");
     let mut client = Client::open(server.address);
-    client.send(&packet(0x0003_0002, b"user\0me\0_pq_.new\x001\0\0"));
+    client.send(&packet(0x0003_0002, b"user\0me\0database\0postgres\0_pq_.new\x001\0\0"));
     let (kind, body) = client.read();
     assert_eq!((kind, &body[..]), (b'v', &b"\0\0\0\0\0\0\0\x01_pq_.new\0"[..]));
     client.await_ready().unwrap();
@@ -272,7 +272,7 @@ fn a_client_that_says_nothing_is_sent_away_before_one_that_is_slow() {
         let config = ServerConfig { silence_timeout: Duration::from_millis(300), ..model(each) };
         let server = Running::with(ENGINE_OF_ALL_MODELS, config);
         let mut slow = Client::open(server.address);
-        let start = packet(0x0003_0000, b"user\0me\0\0");
+        let start = packet(0x0003_0000, b"user\0me\0database\0postgres\0\0");
         slow.send(&start[..3]);
         let mut silent = Client::open(server.address);
         assert_eq!(silent.last_words().unwrap().severity, "FATAL");

@@ -17,7 +17,7 @@ fn log_in(server: &Running, user: &str, password: &str) -> Option<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut config = tokio_postgres::Config::new();
-        config.host("127.0.0.1").port(server.address.port()).user(user).password(password);
+        config.host("127.0.0.1").port(server.address.port()).user(user).dbname("postgres").password(password);
         match config.connect(tokio_postgres::NoTls).await {
             Ok((client, connection)) => {
                 tokio::spawn(connection);

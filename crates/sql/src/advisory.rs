@@ -19,9 +19,17 @@ use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};
 use std::collections::{HashMap, VecDeque};
 
-/// The key of an advisory lock: one number, or two.
+/// The key of an advisory lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
+pub(crate) struct Key {
+    /// The OID of the database of the sessions that use the lock.
+    pub(crate) database: u32,
+    pub(crate) numbers: Numbers,
+}
+
+/// The number of an advisory lock, or its two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Numbers {
     One(i64),
     Two(i32, i32),
 }
@@ -55,7 +63,7 @@ pub(crate) struct Wait {
     pub(crate) before: Vec<Arc<SessionEntry>>,
 }
 
-/// The advisory locks of a database, with their queues of requests. Thread-safe.
+/// The advisory locks of all databases, with their queues of requests. Thread-safe.
 #[derive(Debug, Default)]
 pub(crate) struct AdvisoryLocks {
     locks: Mutex<HashMap<Key, Lock>>,

@@ -29,7 +29,8 @@
 //! | … `watched`, `contention`, `counters` | a transaction that records its waits and conflicts; statistics of the rows at which they happened; counters |
 //! | `parse` | from text to syntax |
 //! | `catalog` | tables, views, sequences and procedures, as they were defined |
-//! | `shared`, `locks` | the state that sessions share below their plans; waits for table locks and advisory locks, and deadlocks |
+//! | `contents`, `cluster`, `shared` | what one database has; what the sessions of all databases share; both, for the sessions of one |
+//! | … `locks` | waits for table locks and advisory locks, and deadlocks |
 //! | `expr`, `context`, `system` | bound expressions; the session's context, which they use; the system relations |
 //! | `plan` | plans |
 //! | `bind` | from syntax to plans |
@@ -50,7 +51,9 @@ mod advisory;
 mod bind;
 mod catalog;
 mod client;
+mod cluster;
 mod contention;
+mod contents;
 mod context;
 pub mod copy;
 mod counters;
@@ -82,6 +85,7 @@ pub mod types;
 mod watched;
 
 pub use client::{Client, CopyEncoding, Notice, Origin, OutputColumn};
+pub use cluster::{Cluster, Config};
 pub use contention::Contended;
 pub use counters::Totals;
 pub use database::{Database, OpenError};
@@ -94,5 +98,5 @@ pub use plan::Statement;
 pub use session::{Executed, Session, TransactionStatus};
 pub use session_entry::Backend;
 pub use settings::SERVER_VERSION;
-pub use shared::{Config, Shared};
+pub use shared::Shared;
 pub use times::Times;

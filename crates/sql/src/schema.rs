@@ -8,8 +8,11 @@ use std::fmt;
 /// The setting that lists the schemas in which relations are looked up.
 pub(crate) const SEARCH_PATH: &str = "search_path";
 
-/// The name of the only database.
+/// The name of the database that is always there.
 pub const DATABASE: &str = "postgres";
+
+/// The OID of the database that is always there.
+pub const DATABASE_NUMBER: u32 = 5;
 
 /// The maximum length of a name, in bytes.
 pub const LONGEST_NAME: usize = 63;
@@ -22,8 +25,10 @@ pub struct Schema {
 }
 
 /// The name of a relation as a statement writes it, with or without a schema.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RelationName {
+    /// The database's name, if the statement writes one.
+    pub database: Option<String>,
     /// The schema's name, if the statement writes one.
     pub schema: Option<String>,
     /// The relation's name without the schema.
@@ -31,18 +36,25 @@ pub struct RelationName {
 }
 
 impl RelationName {
-    /// Returns the parts of the name: the schema, if it is written, and the name.
+    /// Returns the name of a relation in a schema.
+    pub fn within(schema: &str, name: &str) -> Self {
+        Self { database: None, schema: Some(schema.to_owned()), name: name.to_owned() }
+    }
+
+    /// Returns the name of a relation that is written without a schema.
+    pub fn alone(name: &str) -> Self {
+        Self { database: None, schema: None, name: name.to_owned() }
+    }
+
+    /// Returns the parts of the name: the database and the schema, if they are written, and the name.
     pub fn parts(&self) -> Vec<String> {
-        self.schema.iter().chain([&self.name]).cloned().collect()
+        self.database.iter().chain(&self.schema).chain([&self.name]).cloned().collect()
     }
 }
 
 impl fmt::Display for RelationName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.schema {
-            Some(schema) => write!(f, "{schema}.{}", self.name),
-            None => f.write_str(&self.name),
-        }
+        f.write_str(&self.parts().join("."))
     }
 }
 

@@ -91,6 +91,9 @@ pub trait Backend: Send + Sync {
 pub(crate) struct SessionEntry {
     pub(crate) counters: Counters,
     pub(crate) user: String,
+    /// The name of the session's database, and its OID.
+    pub(crate) database: Arc<str>,
+    pub(crate) database_number: u32,
     /// When the session began, in microseconds since 2000-01-01 UTC.
     pub(crate) began: i64,
     pub(crate) waiter: Waiter,
@@ -115,9 +118,17 @@ const NONE: i64 = i64::MIN;
 
 impl SessionEntry {
     /// Makes the entry of a session that begins now.
-    pub(crate) fn new(user: &str, pid: i32, waiter: Waiter, tables: Arc<ShownLocks>) -> Self {
+    pub(crate) fn new(
+        user: &str,
+        (database, database_number): (Arc<str>, u32),
+        pid: i32,
+        waiter: Waiter,
+        tables: Arc<ShownLocks>,
+    ) -> Self {
         let began = now();
         Self {
+            database,
+            database_number,
             counters: Counters::default(),
             user: user.to_owned(),
             began,
@@ -268,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
-        let entry = SessionEntry::new("ada", 7, Waiter::thread(Duration::ZERO), Arc::default());
+        let entry = SessionEntry::new("ada", ("db".into(), 1), 7, Waiter::thread(Duration::ZERO), Arc::default());
         entry.run(&"é".repeat(TEXT));
         assert_eq!(entry.doing().text, "é".repeat(TEXT / 2));
         entry.run("SELECT 1");

@@ -1,227 +1,94 @@
-//! The state that the sessions of a database share, except for the plans: the engine, the catalog, the registry of
-//! sessions, and the sessions' locks and queues.
+//! The state that the sessions of one database share, except for the plans.
 
-use crate::activity::Activity;
-use crate::admission::Admission;
-use crate::advisory::AdvisoryLocks;
 use crate::catalog::place_log::PlaceLog;
 use crate::catalog::stored::Stored;
 use crate::catalog::{Catalog, Table};
-use crate::contention::{Contended, Contention};
-use crate::counters::Totals;
+use crate::cluster::Cluster;
+use crate::contention::Contended;
+use crate::contents::Contents;
 use crate::notifications::Listeners;
-use crate::turns::Turns;
-use crate::types::now;
-use crate::{MemoryLimit, Times, schema};
-use hotrow_log::directory::LiveDirectory;
+use crate::schema;
 use hotrow_storage::TableId;
-use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use hotrow_sync::{Arc, Mutex, meter};
-use hotrow_txn::{AdmissionStatistics, Engine, Isolation};
-use std::time::Duration;
+use hotrow_sync::Arc;
+use std::ops::Deref;
 
-/// The configuration of the SQL front end.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The isolation level of transactions that do not set one.
-    pub default_isolation: Isolation,
-    /// The maximum number of cached plans. A plan's key in the cache is the statement's text without its literals.
-    pub plan_cache_entries: usize,
-    /// The maximum number of portals that a session may have open.
-    pub max_portals: usize,
-    /// The maximum number of prepared statements that a session may have.
-    pub max_statements: usize,
-    /// The limit on waits that may or may not be part of a deadlock, because the engine does not report which
-    /// transactions block a wait. A session whose wait may be part of a cycle is aborted after this time, if all waits
-    /// of the cycle have lasted as long. If `lock_timeout` is not set, it also limits how long a statement is retried.
-    pub uncertain_wait: Duration,
-    /// How long a statement that meets a conflict is retried under an engine without waits, if neither `lock_timeout`
-    /// nor `deadlock_timeout` is set.
-    pub conflict_wait: Duration,
-    /// Whether sessions begin with `hotrow.early_release = hot`, if the engine can release locks early.
-    pub early_release: bool,
-    /// The names of the engines under which a transaction can choose to be optimistic or pessimistic. The error for a
-    /// choice under any other engine lists them.
-    pub choosing_engines: Vec<&'static str>,
-    /// The maximum number of retries of a statement outside a transaction block, after aborts that a retry can cure.
-    pub max_retries: u32,
-    /// The longest pause before a retry of a statement outside a transaction block. The pauses before the first retries
-    /// are shorter.
-    pub max_retry_pause: Duration,
-    /// Whether the sessions use admission control: they limit how many of the transaction blocks that abort each other
-    /// run at once. Has no effect if the engine has an [admission](hotrow_txn::Inspection::admission) of its own.
-    pub holds_back: bool,
-    /// The limit on the memory of the process. If the process uses the allocator
-    /// [`Metered`](hotrow_sync::meter::Metered), all allocated memory counts. With any other allocator, only the memory
-    /// that tables map by themselves counts.
-    pub memory_limit: MemoryLimit,
-    /// The counters of where sessions spend their time, or `None` if the time is not measured.
-    pub times: Option<Arc<Times>>,
-    /// The data directory of the database; `None` if it is in memory only.
-    pub directory: Option<Arc<LiveDirectory>>,
-    /// The only user who may write backups, which are files on the server's machine; `None` if every user may.
-    pub administrator: Option<String>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            default_isolation: Isolation::ReadCommitted,
-            plan_cache_entries: 1024,
-            max_portals: 1000,
-            max_statements: 10_000,
-            uncertain_wait: Duration::from_secs(10),
-            conflict_wait: Duration::from_secs(1),
-            early_release: false,
-            choosing_engines: Vec::new(),
-            max_retries: 10,
-            max_retry_pause: Duration::from_millis(20),
-            holds_back: true,
-            memory_limit: MemoryLimit::NONE,
-            times: None,
-            directory: None,
-            administrator: None,
-        }
-    }
-}
-
-/// The state that all sessions of a database share, except for the plans.
+/// The state that all sessions of a database share, except for the plans. It dereferences to [`Cluster`], which has
+/// what they share with the sessions of other databases.
 pub struct Shared {
-    engine: Arc<dyn Engine>,
-    pub(crate) config: Config,
-    pub(crate) catalog: Catalog,
-    /// The stored definitions; `None` if the database has no log.
-    pub(crate) stored: Option<Stored>,
-    /// The maximum number of clients, which is 100 unless the server sets another.
-    max_connections: AtomicU32,
-    /// The time at which the database was opened, in microseconds since 2000-01-01 UTC.
-    started: i64,
-    /// The number of transaction numbers that have been assigned.
-    transactions: AtomicU64,
-    pub(crate) activity: Activity,
-    pub(crate) contention: Contention,
-    pub(crate) advisory: AdvisoryLocks,
-    pub(crate) listeners: Listeners,
-    /// The queues of statements that are retried in place of a wait.
-    pub(crate) turns: Arc<Turns>,
-    /// The admission control of transaction blocks that abort each other, or `None` if [`Config::holds_back`] is off or
-    /// the engine has its own.
-    pub(crate) admission: Option<Arc<Admission>>,
-    /// Whether the engine can release rows to other transactions before their writer has committed. If so, a commit may
-    /// be refused because of what another transaction has done.
-    pub(crate) releases_early: bool,
-    /// The mutex that a session holds while it searches for a cycle of waits, so that only one session searches at a
-    /// time.
-    pub(crate) looks: Mutex<()>,
+    cluster: Arc<Cluster>,
+    contents: Arc<Contents>,
+}
+
+impl Deref for Shared {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        &self.cluster
+    }
 }
 
 impl Shared {
-    /// Makes the state of a database over an engine. There are no sessions. `stored` is where definitions are stored,
-    /// or `None` if the database has no log.
-    pub(crate) fn new(engine: Arc<dyn Engine>, catalog: Catalog, stored: Option<Stored>, config: Config) -> Self {
-        meter::watch(config.memory_limit.bytes().unwrap_or(usize::MAX));
-        let admission = (config.holds_back && engine.admission().is_none()).then(Arc::default);
-        let releases_early = engine.early_release().is_some();
-        let listeners = Listeners::new(config.memory_limit);
-        Self {
-            engine,
-            config,
-            catalog,
-            stored,
-            max_connections: AtomicU32::new(100),
-            started: now(),
-            transactions: AtomicU64::new(0),
-            activity: Activity::default(),
-            contention: Contention::default(),
-            advisory: AdvisoryLocks::default(),
-            listeners,
-            turns: Arc::default(),
-            admission,
-            releases_early,
-            looks: Mutex::default(),
-        }
+    /// Makes the state of the sessions of a database.
+    pub(crate) fn new(cluster: Arc<Cluster>, contents: Arc<Contents>) -> Self {
+        Self { cluster, contents }
     }
 
-    /// Returns the counters of where sessions spend their time, or `None` if the time is not measured.
-    pub fn times(&self) -> Option<&Times> {
-        self.config.times.as_deref()
+    /// Returns the state that the sessions of all databases share.
+    pub(crate) fn cluster(&self) -> &Arc<Cluster> {
+        &self.cluster
     }
 
-    /// Returns the data directory of the database, or `None` if it is in memory only.
-    pub fn directory(&self) -> Option<&Arc<LiveDirectory>> {
-        self.config.directory.as_ref()
+    /// Returns the contents of the database.
+    pub(crate) fn contents(&self) -> &Arc<Contents> {
+        &self.contents
     }
 
-    /// Returns the statistics of admission control: the engine's, or else the sessions' own. All numbers are zero if
-    /// neither limits how many transactions run.
-    pub fn admission(&self) -> AdmissionStatistics {
-        let own = self.admission.as_ref().map(|admission| admission.statistics());
-        own.or_else(|| self.engine.admission()).unwrap_or_default()
+    /// Returns the OID of the database.
+    pub(crate) fn number(&self) -> u32 {
+        self.contents.number
     }
 
-    /// Returns the sums of the counters of all sessions since the database was opened.
-    pub fn totals(&self) -> Totals {
-        self.activity.totals()
+    /// Returns the name of the database.
+    pub fn name(&self) -> &str {
+        &self.contents.name
     }
 
-    /// Returns the time at which the database was opened, in microseconds since 2000-01-01 UTC.
-    pub(crate) fn started(&self) -> i64 {
-        self.started
+    #[inline]
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.contents.catalog
     }
 
-    /// Returns a new transaction number, which no other transaction of this database has.
-    pub(crate) fn next_transaction(&self) -> u64 {
-        // The first ones are PostgreSQL's own.
-        self.transactions.fetch_add(1, Ordering::Relaxed) + 3
+    /// Returns the stored definitions, or `None` if the database has no log.
+    pub(crate) fn stored(&self) -> Option<&Stored> {
+        self.contents.stored.as_ref()
     }
 
-    /// Sets the maximum number of clients, which `SHOW max_connections` shows.
-    pub fn set_max_connections(&self, limit: u32) {
-        self.max_connections.store(limit, Ordering::Release);
-    }
-
-    pub(crate) fn max_connections(&self) -> u32 {
-        self.max_connections.load(Ordering::Acquire)
-    }
-
-    /// Returns the engine that stores the tables and runs the transactions.
-    pub fn engine(&self) -> &Arc<dyn Engine> {
-        &self.engine
-    }
-
-    /// Returns the limit on the memory of the process.
-    pub fn memory_limit(&self) -> MemoryLimit {
-        self.config.memory_limit
-    }
-
-    /// Whether the engine has versions of rows, as all engines with snapshots do. If so, readers of a row do not wait
-    /// for its writers, and a commit may be refused because of other transactions.
-    pub(crate) fn keeps_versions(&self) -> bool {
-        self.engine.info().isolation.contains(&Isolation::Snapshot)
+    pub(crate) fn listeners(&self) -> &Listeners {
+        &self.contents.listeners
     }
 
     /// Returns the engine's numbers of all committed tables.
     pub fn tables(&self) -> Vec<TableId> {
-        self.catalog.tables().iter().map(|table| table.id).collect()
+        self.catalog().tables().iter().map(|table| table.id).collect()
     }
 
     /// Returns the engine's number of the committed table of this name in this schema, or `None` if there is none. The
     /// number changes when ALTER TABLE or TRUNCATE replaces the table.
     pub fn table(&self, schema: &str, name: &str) -> Option<TableId> {
-        self.catalog.table(&schema::full(schema, name)).map(|table| table.id)
+        self.catalog().table(&schema::full(schema, name)).map(|table| table.id)
     }
 
     /// Returns the log of the sequences' places, or `None` if the database has no log.
     pub(crate) fn places(&self) -> Option<&PlaceLog> {
-        self.stored.as_ref().map(Stored::places)
+        self.contents.places()
     }
 
     /// Returns the name, the number of rows and the contention of each table. The number of rows is approximate while
     /// transactions run.
     pub fn tables_in_numbers(&self) -> Vec<(String, u64, Contended)> {
-        let tables = self.catalog.tables();
+        let tables = self.catalog().tables();
         let contended = self.contention.tables(&tables.iter().map(|table| table.id).collect::<Vec<_>>());
-        let rows = |table: &Table| self.engine.row_count(table.id);
+        let rows = |table: &Table| self.engine().row_count(table.id);
         tables
             .iter()
             .zip(contended)
@@ -232,6 +99,6 @@ impl Shared {
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("engine", &self.engine.info().name).finish_non_exhaustive()
+        f.debug_struct("Shared").field("engine", &self.engine().info().name).field("name", &self.name()).finish()
     }
 }

@@ -40,7 +40,9 @@ const SQL: Layered = Layered {
         &["parse"],
         // Databases' objects and their definitions.
         &["catalog"],
-        // What all sessions share, and the circles of their waits.
+        // What a database has, what all sessions share, and the circles of their waits.
+        &["contents"],
+        &["cluster"],
         &["locks", "shared"],
         // Expressions, and what they may look at beside their row.
         &["context", "expr", "system"],

@@ -31,7 +31,7 @@ use crate::shared::Shared;
 use crate::socket::{SocketWait, Stream};
 use bytes::BytesMut;
 use connection::{Connection, End};
-use hotrow_sql::Session;
+use hotrow_sql::{Session, SqlError, state};
 use hotrow_sync::{Arc, Scheduler, Time, Waiter, meter};
 use pgwire::messages::startup::Authentication;
 use startup::{Start, Startup, StartupError};
@@ -248,7 +248,11 @@ impl Conversation {
         self.slot
             .start_session(waiter.clone(), start.user == *administrator)
             .map_err(|limit| refusal::no_session(limit, administrator))?;
-        let mut session = shared.database.session(&start.user, waiter);
+        let database = shared.database.named(&start.database).ok_or_else(|| {
+            let message = format!("database \"{}\" does not exist", start.database);
+            SqlError::new(state::INVALID_CATALOG_NAME, message)
+        })?;
+        let mut session = database.session(&start.user, waiter);
         greet(&mut out, &mut session, &start, &self.slot)?;
         Ok((session, out))
     }

@@ -26,6 +26,8 @@ const GSS: u32 = 80_877_104;
 pub struct Start {
     /// The user's name.
     pub user: String,
+    /// The name of the database, which is the user's name if the message does not say another.
+    pub database: String,
     /// The settings, as names and values, with which the session begins. They are from the message's parameters and its
     /// `options`.
     pub settings: Vec<(String, String)>,
@@ -224,8 +226,7 @@ fn start(mut body: Body<'_>, minor: u32) -> Result<Start, SqlError> {
         let value = body.text()?;
         match name {
             "user" => start.user = value.to_owned(),
-            // A server has one database, which answers to every name.
-            "database" => {}
+            "database" => start.database = value.to_owned(),
             "replication" if matches!(value, "false" | "off" | "no" | "0") => {}
             "replication" => {
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "replication connections are not supported"));
@@ -240,6 +241,9 @@ fn start(mut body: Body<'_>, minor: u32) -> Result<Start, SqlError> {
     if start.user.is_empty() {
         let message = "no user name specified in startup packet";
         return Err(SqlError::new(state::INVALID_AUTHORIZATION_SPECIFICATION, message));
+    }
+    if start.database.is_empty() {
+        start.database.clone_from(&start.user);
     }
     if minor > 0 || !unknown.is_empty() {
         start.unknown_options = Some(unknown);
@@ -296,9 +300,10 @@ mod tests {
         let mut found = start(Body::new(message), 2).unwrap();
         assert_eq!(found.take_unknown_options(), Some(vec!["_pq_.x".to_owned()]));
         let settings = [("application_name", "psql"), ("a", "1"), ("b_c", "x y")];
-        assert_eq!(found.user, "me");
+        assert_eq!((found.user.as_str(), found.database.as_str()), ("me", "db"));
         assert_eq!(found.settings, settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        assert_eq!(start(Body::new(b"user\0me\0\0"), 0).unwrap().take_unknown_options(), None);
+        let mut plain = start(Body::new(b"user\0me\0\0"), 0).unwrap();
+        assert_eq!((plain.take_unknown_options(), plain.database.as_str()), (None, "me"));
     }
 
     #[test]

@@ -152,9 +152,28 @@ def schema
   check dump.call, before
 end
 
+# What `rails db:create` and `rails db:drop` do.
+def databases
+  config = ActiveRecord::Base.connection_db_config
+  tasks = ActiveRecord::Tasks::PostgreSQLDatabaseTasks
+  shop = ActiveRecord::DatabaseConfigurations::HashConfig.new('test', 'primary', config.configuration_hash.merge(database: 'shop'))
+  tasks.new(shop).create
+  refused(ActiveRecord::DatabaseAlreadyExists) { tasks.new(shop).create }
+  ActiveRecord::Base.establish_connection(shop)
+  within = ActiveRecord::Base.connection
+  check [within.current_database, within.tables], ['shop', []]
+  within.create_table(:goods) { |t| t.string :name }
+  check within.tables, ['goods']
+  tasks.new(shop).purge
+  check ActiveRecord::Base.connection.tables, []
+  tasks.new(shop).drop
+  check ActiveRecord::Base.connection.select_values('select datname from pg_database'), ['postgres']
+end
+
 CreateAll.migrate(:up)
 models
 changes
 introspection
 schema
+databases
 puts 'ok'

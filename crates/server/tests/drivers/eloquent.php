@@ -198,9 +198,24 @@ function changes($schema)
     check(count($schema->getAllTables()), 0);
 }
 
+function temporary($schema)
+{
+    DB::beginTransaction();
+    $schema->create('basket', function (Blueprint $table) {
+        $table->temporary();
+        $table->increments('id');
+        $table->string('name');
+    });
+    DB::table('basket')->insert([['name' => 'red'], ['name' => 'blue']]);
+    check(DB::table('basket')->orderBy('id')->pluck('name')->all(), ['red', 'blue']);
+    DB::rollBack();
+    check(state(fn () => DB::table('basket')->count()), '42P01');
+}
+
 make(DB::schema());
 models();
 queries();
 transactions();
+temporary(DB::schema());
 changes(DB::schema());
 echo "ok\n";

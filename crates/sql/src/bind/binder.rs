@@ -100,19 +100,23 @@ impl<'a> Binder<'a> {
 
     /// Returns the full name of the relation that a name means. In a view, the name means what it meant when the view
     /// was made.
-    pub(super) fn found(&mut self, written: &RelationName) -> String {
+    ///
+    /// # Errors
+    /// 0A000 if the name has the name of another database.
+    pub(super) fn found(&mut self, written: &RelationName) -> Result<String, SqlError> {
         if let Some(name) = self.around.fixed(written) {
-            return name.to_owned();
+            return Ok(name.to_owned());
         }
+        self.view.check_database(written)?;
         let name = self.view.find(written);
         self.depends.used.add_name(written, &name);
-        name
+        Ok(name)
     }
 
     /// Returns the table of this name, and adds it to the used definitions.
     pub(super) fn table(&mut self, name: &ast::ObjectName) -> Result<Arc<Table>, SqlError> {
         let written = object_name(name)?;
-        let name_text = self.found(&written);
+        let name_text = self.found(&written)?;
         let Some(table) = self.view.table(&name_text) else {
             let error = match system::relation(&name_parts(name)?) {
                 Some(_) => {

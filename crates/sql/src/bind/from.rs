@@ -153,7 +153,9 @@ impl Binder<'_> {
         if let Some(item) = self.with_item(name, alias)? {
             return Ok(item);
         }
-        if let Some(relation) = system::relation(&name_parts(name)?) {
+        let written = object_name(name)?;
+        self.view.check_database(&written)?;
+        if let Some(relation) = system::relation(&written.parts()) {
             let columns = relation.all_columns().map(|(name, ty)| (name.to_owned(), ty));
             let columns = OutputColumn::of_relation(system::number_of_system_relation(relation), columns);
             let name = Some(relation.name.to_owned());
@@ -161,7 +163,7 @@ impl Binder<'_> {
             item.scope.relations_mut().iter_mut().for_each(Relation::hide_last);
             return Ok(item);
         }
-        let full_name = self.found(&object_name(name)?);
+        let full_name = self.found(&written)?;
         if let Some(view) = self.view.view(&full_name) {
             return self.view_item(&view, alias);
         }

@@ -345,6 +345,8 @@ fn publish<T>(known: &mut BTreeMap<String, T>, changes: BTreeMap<String, Option<
 /// transaction's own changes.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
+    /// The name of the database.
+    pub database: &'a str,
     /// The committed definitions, which all transactions share.
     pub catalog: &'a Catalog,
     /// The transaction's own changes, which take precedence over committed definitions of the same names.

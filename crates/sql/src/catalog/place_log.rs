@@ -59,6 +59,11 @@ impl PlaceLog {
         Self { sink, table, layout: Arc::new(RowLayout::new(&schema.columns)), key }
     }
 
+    /// Returns the engine's number of the table of the places.
+    pub fn table(&self) -> TableId {
+        self.table
+    }
+
     /// Returns the sink of the records.
     pub fn sink(&self) -> &Arc<dyn RedoSink> {
         &self.sink

@@ -24,6 +24,20 @@ impl View<'_> {
             || self.schema(name).is_some()
     }
 
+    /// Checks that a name means a relation of the session's database.
+    ///
+    /// # Errors
+    /// 0A000 if the name has the name of another database.
+    pub fn check_database(&self, name: &RelationName) -> Result<(), SqlError> {
+        match &name.database {
+            Some(database) if database != self.database => {
+                let message = format!("cross-database references are not implemented: \"{name}\"");
+                Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the name of the schema that a written name of a schema means.
     fn schema_of<'n>(&'n self, written: &'n str) -> &'n str {
         self.temporary.schema().filter(|_| written == temporary::ALIAS).unwrap_or(written)
@@ -40,6 +54,7 @@ impl View<'_> {
     /// a full name that no relation has.
     pub fn find(&self, name: &RelationName) -> String {
         match (&name.schema, self.path) {
+            _ if self.check_database(name).is_err() => full("", &name.name),
             (Some(schema), _) => full(self.schema_of(schema), &name.name),
             (None, None) => name.name.clone(),
             (None, Some(path)) => {
@@ -67,8 +82,9 @@ impl View<'_> {
     /// # Errors
     ///
     /// 3F000 if the written schema does not exist, or if no schema of the search path exists; 42501 if the schema
-    /// belongs to the system.
+    /// belongs to the system; 0A000 if the name has the name of another database.
     pub fn place(&self, name: &RelationName) -> Result<String, SqlError> {
+        self.check_database(name)?;
         let schema = match &name.schema {
             Some(schema) if !self.has_schema(schema) && !OF_SYSTEM.contains(&schema.as_str()) => {
                 return Err(undefined_schema(schema));
@@ -110,7 +126,7 @@ impl View<'_> {
         let (schema, name) = split(full_name);
         match self.path {
             None => schema == PUBLIC,
-            Some(_) => self.find(&RelationName { schema: None, name: name.to_owned() }) == full_name,
+            Some(_) => self.find(&RelationName::alone(name)) == full_name,
         }
     }
 

@@ -1,10 +1,14 @@
 //! The context of a session: the inputs of an expression other than its row. They are the catalog, the settings, the
 //! numbers that the session got from sequences, and the modes of its transaction.
 
+mod databases;
 mod notifications;
 mod sequences;
 mod shown;
 
+pub(crate) use databases::DatabaseChange;
+
+use crate::SqlError;
 use crate::catalog::search_path::effective;
 use crate::catalog::temporary::Temporary;
 use crate::catalog::{Changes, Table, View};
@@ -52,6 +56,8 @@ pub struct SessionContext {
 pub(crate) struct TransactionContext {
     /// The changes of the catalog that the transaction has made.
     pub(crate) changes: Changes,
+    /// The databases that the transaction makes and drops.
+    pub(crate) databases: Vec<DatabaseChange>,
     /// Whether the transaction is read-only.
     pub(crate) read_only: Cell<bool>,
     /// The number of triggers that run, one within the other.
@@ -90,13 +96,25 @@ impl SessionContext {
     /// Returns the catalog as the session's transaction sees it, with its search path and styles.
     pub fn view(&self) -> View<'_> {
         let (changes, path) = (&self.transaction.changes, self.path.as_ref());
-        View { catalog: &self.shared.catalog, changes, temporary: &self.temporary, path, styles: self.styles() }
+        View {
+            database: self.shared.name(),
+            catalog: self.shared.catalog(),
+            changes,
+            temporary: &self.temporary,
+            path,
+            styles: self.styles(),
+        }
+    }
+
+    /// Adds a notice that the client is yet to be sent.
+    pub(crate) fn notice(&self, error: SqlError) {
+        self.notices.borrow_mut().push(Notice { severity: "NOTICE", error });
     }
 
     /// Updates the search path from the setting and the schemas that exist now.
     pub(crate) fn follow_path(&mut self) {
         let version = self.temporary.version();
-        let at = (self.shared.catalog.version(), self.settings.borrow().paths(), version);
+        let at = (self.shared.catalog().version(), self.settings.borrow().paths(), version);
         let own = !self.transaction.changes.schemas.is_empty();
         if self.path_at != Some(at) || own {
             let path = effective(self.settings.borrow().search_path(), &self.entry.user, self.view());
@@ -108,7 +126,7 @@ impl SessionContext {
     /// Returns the schema of the session's temporary relations. The first call makes it.
     pub(crate) fn temporary_schema(&mut self) -> &str {
         if self.temporary.schema().is_none() {
-            self.temporary.make_schema(self.shared.catalog.new_temporary_number());
+            self.temporary.make_schema(self.shared.catalog().new_temporary_number());
             self.follow_path();
         }
         self.temporary.schema().unwrap_or_default()
@@ -117,7 +135,7 @@ impl SessionContext {
     /// Takes the changes of temporary relations from those of the transaction, which has committed, and publishes them
     /// for the session. Returns the definitions of the tables that they replaced or dropped.
     pub(crate) fn publish_temporary(&mut self) -> Vec<Arc<Table>> {
-        let new_version = || self.shared.catalog.new_temporary_number();
+        let new_version = || self.shared.catalog().new_temporary_number();
         self.temporary.apply(&mut self.transaction.changes, new_version)
     }
 
@@ -125,7 +143,7 @@ impl SessionContext {
     pub(crate) fn forget_temporary(&mut self) {
         let Some((schema, tables)) = self.temporary.clear() else { return };
         tables.into_iter().for_each(|table| self.shared.engine().drop_table(table));
-        self.shared.catalog.forget_numbers(&schema);
+        self.shared.catalog().forget_numbers(&schema);
     }
 
     /// Returns the styles in which the session formats and parses values as text.

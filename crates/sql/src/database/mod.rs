@@ -1,5 +1,5 @@
 //! The database to which sessions belong: the state that they share below their plans ([`Shared`]), and the cached
-//! plans. `open` makes the catalog of the rows of an earlier process.
+//! plans. `open` makes the catalogs of the rows of an earlier process.
 
 mod open;
 
@@ -9,6 +9,8 @@ use crate::bind::{Binder, planned};
 use crate::catalog::expected::Expected;
 use crate::catalog::stored::{self, Entry, Stored};
 use crate::catalog::{Catalog, Changes, Rules, Table, Used, View};
+use crate::cluster::{Cluster, Config};
+use crate::contents::Contents;
 use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
 use crate::parse::lex::{Token, character_position};
@@ -17,7 +19,7 @@ use crate::parse::{self, Parsed};
 use crate::plan::{Plan, Statement, changes_in_with};
 use crate::schema::duplicate_table;
 use crate::session::Session;
-use crate::shared::{Config, Shared};
+use crate::shared::Shared;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_runtime::Attendants;
 use hotrow_storage::{LogFailed, RedoSink, TableId, Type};
@@ -33,11 +35,18 @@ const LONGEST_CACHED: usize = 64 << 10;
 
 /// A database, which its sessions share. It dereferences to [`Shared`], which has everything that does not concern
 /// sessions and plans.
+///
+/// An engine has one database `postgres`, and others that CREATE DATABASE makes: see [`named`](Self::named).
 pub struct Database {
     shared: Arc<Shared>,
+    beside: Arc<Beside>,
+}
+
+/// The part of the databases of one engine that they share beside the [`Cluster`].
+struct Beside {
     plans: RwLock<HashMap<String, Arc<Statement>>>,
     sessions: AtomicI32,
-    /// The threads of the engine, which end with the database.
+    /// The threads of the engine, which end with the databases.
     _attendants: Attendants,
 }
 
@@ -46,7 +55,8 @@ impl Database {
     /// least its catalog is not in the log.
     pub fn new(engine: Arc<dyn Engine>, config: Config) -> Arc<Self> {
         let attendants = Attendants::start(&*engine);
-        Self::over(engine, attendants, Catalog::default(), None, config)
+        let main = open::main(Catalog::default(), None, config.memory_limit);
+        Self::over(engine, attendants, vec![main], config)
     }
 
     /// Opens a database that has a log. `engine` has the tables and rows of an earlier process, under their numbers and
@@ -61,29 +71,38 @@ impl Database {
     /// If the engine has a sink already.
     pub fn open(engine: Arc<dyn Engine>, sink: Arc<dyn RedoSink>, config: Config) -> Result<Arc<Self>, OpenError> {
         let attendants = Attendants::start(&*engine);
-        let (catalog, stored) = open::open(&*engine, sink)?;
-        Ok(Self::over(engine, attendants, catalog, Some(stored), config))
+        let databases = open::open(&*engine, sink, config.memory_limit)?;
+        Ok(Self::over(engine, attendants, databases, config))
     }
 
-    fn over(
-        engine: Arc<dyn Engine>,
-        attendants: Attendants,
-        catalog: Catalog,
-        stored: Option<Stored>,
-        config: Config,
-    ) -> Arc<Self> {
-        let shared = Arc::new(Shared::new(engine, catalog, stored, config));
-        Arc::new(Self { shared, plans: RwLock::default(), sessions: AtomicI32::new(1), _attendants: attendants })
+    fn over(engine: Arc<dyn Engine>, attendants: Attendants, databases: Vec<Contents>, config: Config) -> Arc<Self> {
+        let cluster = Arc::new(Cluster::new(engine, databases, config));
+        let main = cluster.main.clone();
+        let beside = Beside { plans: RwLock::default(), sessions: AtomicI32::new(1), _attendants: attendants };
+        Arc::new(Self { shared: Arc::new(Shared::new(cluster, main)), beside: Arc::new(beside) })
     }
 
-    /// Ends the database's use in order: appends the numbers at which the sequences stand, so that the next process
-    /// skips none, and waits until all records are durable. All sessions have ended. Does nothing without a log.
+    /// Returns the database of this name over the same engine, or `None` if there is none. As long as the caller keeps
+    /// it or one of its sessions, DROP DATABASE is refused.
+    pub fn named(&self, name: &str) -> Option<Arc<Self>> {
+        let shared = Shared::new(self.cluster().clone(), self.cluster().database(name)?);
+        Some(Arc::new(Self { shared: Arc::new(shared), beside: self.beside.clone() }))
+    }
+
+    /// Returns the names of all databases over the same engine.
+    pub fn names(&self) -> Vec<String> {
+        self.databases().iter().map(|contents| contents.name.to_string()).collect()
+    }
+
+    /// Ends the use of all databases in order: appends the numbers at which the sequences stand, so that the next
+    /// process skips none, and waits until all records are durable. All sessions have ended. Does nothing without a
+    /// log.
     ///
     /// # Errors
     /// If the log has failed.
     pub fn close(&self) -> Result<(), LogFailed> {
         let Some(log) = self.places() else { return Ok(()) };
-        self.catalog.sequences().iter().for_each(|sequence| sequence.place.store(log));
+        self.databases().iter().for_each(|contents| contents.store_places());
         log.sink().wait_durable(log.sink().appended(), &Waiter::thread(Duration::ZERO))
     }
 
@@ -94,7 +113,7 @@ impl Database {
 
     /// Opens a session for `user`. The session waits through `waiter`.
     pub fn session(self: &Arc<Self>, user: &str, waiter: Waiter) -> Session {
-        let id = self.sessions.fetch_add(1, Ordering::AcqRel) & i32::MAX;
+        let id = self.beside.sessions.fetch_add(1, Ordering::AcqRel) & i32::MAX;
         Session::new(self.clone(), user, id.max(1), waiter)
     }
 
@@ -113,7 +132,7 @@ impl Database {
     /// 42P07 if the catalog has a table of this name; the error of the engine if the definition cannot be stored.
     pub fn adopt(&self, table: TableId) -> Result<(), SqlError> {
         let schema = self.engine().schema(table);
-        if self.catalog.table(&schema.name).is_some() {
+        if self.catalog().table(&schema.name).is_some() {
             return Err(duplicate_table(&schema.name));
         }
         let rules = Rules {
@@ -121,14 +140,14 @@ impl Database {
             primary_key: Some(format!("{}_pkey", schema.name)),
             ..Rules::default()
         };
-        let lock = self.catalog.lock(&schema.name);
+        let lock = self.catalog().lock(&schema.name);
         let definition = Table::new(&**self.engine(), table, rules, Arc::new(AtomicI64::new(1)), lock);
         let tables = BTreeMap::from([(schema.name.clone(), Some(definition))]);
         let changes = Changes { tables, ..Changes::default() };
-        if let Some(stored) = &self.stored {
-            self.store(stored, &stored::entries(&changes, &self.catalog)?)?;
+        if let Some(stored) = self.stored() {
+            self.store(stored, &stored::entries(&changes, self.catalog())?)?;
         }
-        self.catalog.apply(&changes);
+        self.catalog().apply(&changes);
         Ok(())
     }
 
@@ -157,9 +176,9 @@ impl Database {
     /// Returns the cached plan of this key. Returns `None` if there is none, if the catalog has changed since the plan
     /// was made, or if the estimates of its tables' rows have become wrong.
     pub(crate) fn cached(&self, key: &str) -> Option<Arc<Statement>> {
-        let plans = self.plans.read().unwrap_or_else(|poison| poison.into_inner());
+        let plans = self.beside.plans.read().unwrap_or_else(|poison| poison.into_inner());
         let is_true = |statement: &&Arc<Statement>| {
-            statement.version.load(Ordering::Acquire) == self.catalog.version()
+            statement.version.load(Ordering::Acquire) == self.catalog().version()
                 && statement.expected.iter().all(Expected::holds)
         };
         plans.get(key).filter(is_true).cloned()
@@ -171,7 +190,7 @@ impl Database {
         if key.len() > LONGEST_CACHED {
             return;
         }
-        let mut plans = self.plans.write().unwrap_or_else(|poison| poison.into_inner());
+        let mut plans = self.beside.plans.write().unwrap_or_else(|poison| poison.into_inner());
         if plans.len() >= self.config.plan_cache_entries {
             plans.clear();
         }

@@ -1,12 +1,15 @@
 //! Opening a database: the catalog is made of the definitions that an earlier process has stored.
 
-use crate::SqlError;
 use crate::bind::{bind_stored_check, bind_stored_computed, bind_stored_default};
 use crate::catalog::place_log::{self, At};
 use crate::catalog::stored::{self, Definitions, Stored, object_name};
 use crate::catalog::{Catalog, Changes, DefaultValue, Table, View, temporary};
+use crate::contents::Contents;
 use crate::full_name::without_schemas;
+use crate::notifications::Listeners;
+use crate::schema::{DATABASE, DATABASE_NUMBER};
 use crate::types::Styles;
+use crate::{MemoryLimit, SqlError};
 use hotrow_storage::{IndexRef, RedoSink, RowRef, TableId, TableSchema};
 use hotrow_sync::atomic::Ordering;
 use hotrow_sync::{Arc, Waiter};
@@ -33,10 +36,75 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// Makes the catalog of the stored definitions, and connects the engine with its log.
-pub(super) fn open(engine: &dyn Engine, sink: Arc<dyn RedoSink>) -> Result<(Catalog, Stored), OpenError> {
+/// The contents of a database as an earlier process has left them.
+#[derive(Default)]
+struct Found {
+    catalog: Catalog,
+    /// The tables that the definitions name.
+    named: HashSet<TableId>,
+    /// The places that no sequence has.
+    unknown: Vec<u32>,
+    /// Databases that the definitions name: their names, their OIDs, and the tables of their definitions and
+    /// sequences' places.
+    databases: Vec<(String, u32, [TableId; 2])>,
+}
+
+/// Makes the databases of the stored definitions, and connects the engine with its log.
+pub(super) fn open(
+    engine: &dyn Engine,
+    sink: Arc<dyn RedoSink>,
+    memory: MemoryLimit,
+) -> Result<Vec<Contents>, OpenError> {
     let of_definitions = find(engine, &stored::schema())?;
     let of_places = find(engine, &place_log::schema())?;
+    let mut main = read(engine, of_definitions, of_places)?;
+    let mut others = Vec::new();
+    for (name, number, tables) in std::mem::take(&mut main.databases) {
+        let missing = |table: &&TableId| !engine.tables().contains(*table);
+        if let Some(TableId(table)) = tables.iter().find(missing) {
+            let reason = format!("its definitions are missing: the engine has no table {table}");
+            return Err(OpenError { object: object_name("database", &name), reason });
+        }
+        others.push((read(engine, Some(tables[0]), Some(tables[1]))?, name, number, tables));
+    }
+
+    engine.set_redo(sink.clone());
+    let is_known = |id: TableId| {
+        let of_other = |(found, _, _, tables): &(Found, String, u32, [TableId; 2])| {
+            found.named.contains(&id) || tables.contains(&id)
+        };
+        main.named.contains(&id) || [of_definitions, of_places].contains(&Some(id)) || others.iter().any(of_other)
+    };
+    let unnamed: Vec<_> = engine.tables().into_iter().filter(|&id| !is_known(id)).collect();
+    let make = |schema| engine.create_table(schema);
+    let tables = [
+        of_definitions.unwrap_or_else(|| make(stored::schema())),
+        of_places.unwrap_or_else(|| make(place_log::schema())),
+    ];
+    if of_definitions.is_some() {
+        unnamed.into_iter().for_each(|id| engine.drop_table(id));
+    }
+    let connect = |unknown: &[u32], tables: [TableId; 2]| {
+        let stored = Stored::new(sink.clone(), tables[0], tables[1]);
+        stored.places().remove(unknown);
+        Some(stored)
+    };
+    let mut databases = vec![self::main(main.catalog, connect(&main.unknown, tables), memory)];
+    for (Found { catalog, unknown, .. }, name, number, tables) in others {
+        let (stored, listeners) = (connect(&unknown, tables), Listeners::new(memory));
+        databases.push(Contents { name: name.into(), number, catalog, stored, listeners });
+    }
+    Ok(databases)
+}
+
+/// Returns the contents of the database `postgres`.
+pub(super) fn main(catalog: Catalog, stored: Option<Stored>, memory: MemoryLimit) -> Contents {
+    let listeners = Listeners::new(memory);
+    Contents { name: DATABASE.into(), number: DATABASE_NUMBER, catalog, stored, listeners }
+}
+
+/// Reads the contents of a database from the tables of its definitions and of its sequences' places.
+fn read(engine: &dyn Engine, of_definitions: Option<TableId>, of_places: Option<TableId>) -> Result<Found, OpenError> {
     let catalog = Catalog::default();
     let mut definitions = Definitions::default();
     if let Some(table) = of_definitions {
@@ -56,7 +124,7 @@ pub(super) fn open(engine: &dyn Engine, sink: Arc<dyn RedoSink>) -> Result<(Cata
             return Err(OpenError { object, reason });
         }
     }
-    let Definitions { mut changes, numbers, .. } = definitions;
+    let Definitions { mut changes, numbers, databases, .. } = definitions;
     bind(&changes, &catalog)?;
     for table in changes.tables.values().flatten() {
         restore_row_ids(engine, table)?;
@@ -65,22 +133,8 @@ pub(super) fn open(engine: &dyn Engine, sink: Arc<dyn RedoSink>) -> Result<(Cata
     let unknown = place_sequences(&mut changes, &catalog, &places);
     catalog.restore_numbers(numbers);
     catalog.apply(&changes);
-
-    engine.set_redo(sink.clone());
-    let named: HashSet<_> = changes.tables.values().flatten().map(|table| table.id).collect();
-    let unnamed = engine.tables().into_iter().filter(|id| !named.contains(id));
-    let unnamed: Vec<_> = unnamed.filter(|&id| Some(id) != of_definitions && Some(id) != of_places).collect();
-    let make = |schema| engine.create_table(schema);
-    let stored = Stored::new(
-        sink,
-        of_definitions.unwrap_or_else(|| make(stored::schema())),
-        of_places.unwrap_or_else(|| make(place_log::schema())),
-    );
-    if of_definitions.is_some() {
-        unnamed.into_iter().for_each(|id| engine.drop_table(id));
-    }
-    stored.places().remove(&unknown);
-    Ok((catalog, stored))
+    let named = changes.tables.values().flatten().map(|table| table.id).collect();
+    Ok(Found { catalog, named, unknown, databases })
 }
 
 /// Finds the engine's table of this definition by its name.
@@ -115,7 +169,14 @@ fn each_row(
 /// Binds the expressions of all definitions.
 fn bind(definitions: &Changes, catalog: &Catalog) -> Result<(), OpenError> {
     let types = Changes { enumerations: definitions.enumerations.clone(), ..Changes::default() };
-    let view = View { catalog, changes: &types, temporary: &temporary::NONE, path: None, styles: Styles::default() };
+    let view = View {
+        database: "",
+        catalog,
+        changes: &types,
+        temporary: &temporary::NONE,
+        path: None,
+        styles: Styles::default(),
+    };
     let wrong = |kind: &str, name: &str, what: String, error: SqlError| OpenError {
         object: object_name(kind, name),
         reason: format!("{what} cannot be bound: {}", error.message),

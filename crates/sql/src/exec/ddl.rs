@@ -164,7 +164,7 @@ impl Ddl<'_> {
     }
 
     /// Fails if there is no memory for another table.
-    pub(super) fn check_memory(&self) -> Result<(), SqlError> {
+    pub(crate) fn check_memory(&self) -> Result<(), SqlError> {
         self.env.memory.check_write(|| false)
     }
 

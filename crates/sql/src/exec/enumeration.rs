@@ -190,7 +190,7 @@ impl Ddl<'_> {
             TypeChange::SetSchema(within) => {
                 let name = schema::plain(&made.name).to_owned();
                 check_move(&made.name, within)?;
-                let place = self.lasting_place(&RelationName { schema: Some(within.clone()), name })?;
+                let place = self.lasting_place(&RelationName::within(within, &name))?;
                 if place != made.name {
                     self.move_enumeration(&made, &place)?;
                 }

@@ -9,7 +9,7 @@ use crate::catalog::{Part, Table, rename_comment};
 use crate::error::unsupported;
 use crate::parse::definition::{Change, Definition, Granted, RelationKind};
 use crate::parse::names::name_parts;
-use crate::schema::{self, DATABASE, PUBLIC, RelationName, Schema, plain, undefined_schema, undefined_table};
+use crate::schema::{self, PUBLIC, RelationName, Schema, plain, undefined_schema, undefined_table};
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
@@ -58,7 +58,9 @@ impl Ddl<'_> {
 
     /// Returns the full name of the relation that a name means.
     pub(super) fn found(&self, name: &ast::ObjectName) -> Result<String, SqlError> {
-        Ok(self.view().find(&crate::parse::names::object_name(name)?))
+        let name = crate::parse::names::object_name(name)?;
+        self.view().check_database(&name)?;
+        Ok(self.view().find(&name))
     }
 
     /// Returns the full name of a relation or type that is to be made and is not temporary. Its schema is locked, so
@@ -100,7 +102,7 @@ impl Ddl<'_> {
     ///
     /// # Errors
     /// 42704 for any other role.
-    pub(super) fn check_owner(&self, role: &str) -> Result<(), SqlError> {
+    pub(crate) fn check_owner(&self, role: &str) -> Result<(), SqlError> {
         let known = ["postgres", self.env.user, "current_user", "current_role", "session_user"];
         if known.contains(&role) {
             return Ok(());
@@ -120,7 +122,8 @@ impl Ddl<'_> {
                 let missing = names.iter().find(|name| self.view().named_enumeration(&name.parts()).is_none());
                 missing.map_or(Ok(()), |name| Err(undefined_type(&name.to_string())))
             }
-            Granted::Databases(names) => match names.iter().find(|name| *name != DATABASE) {
+            Granted::Databases(names) => match names.iter().find(|name| self.context.shared().database(name).is_none())
+            {
                 Some(name) => {
                     let message = format!("database \"{name}\" does not exist");
                     Err(SqlError::new(state::INVALID_CATALOG_NAME, message))
@@ -226,7 +229,7 @@ impl Ddl<'_> {
         }
         self.drop_contents(name)?;
         for made in types {
-            let written = RelationName { schema: Some(name.to_owned()), name: plain(&made.name).to_owned() };
+            let written = RelationName::within(name, plain(&made.name));
             self.drop_enumeration(&written, false, true)?;
         }
         self.context.transaction.changes.schemas.insert(name.to_owned(), None);
@@ -401,8 +404,7 @@ impl Ddl<'_> {
             (Change::Owner(role), _) => self.check_owner(role)?,
             (Change::SetSchema(schema), view) => {
                 check_move(&name, schema)?;
-                let place =
-                    self.view().place(&RelationName { schema: Some(schema.clone()), name: plain(&name).to_owned() })?;
+                let place = self.view().place(&RelationName::within(schema, plain(&name)))?;
                 self.keep_schema(schema)?;
                 if place == name {
                     return Ok(());

@@ -320,7 +320,7 @@ impl<'d> Look<'d> {
 
     /// Returns the error for the victim, with each wait of the circle and the statements that the sessions run.
     fn error(&self, other: &Look<'_>, circle: &[Edge]) -> SqlError {
-        let tables = self.shared.catalog.tables();
+        let tables = self.shared.catalog().tables();
         let wait = |edge: &Edge| {
             let (waiter, blocker) = (other.entry(edge.from).pid(), other.entry(edge.to).pid());
             let (mode, target) = match other.wait(edge.from) {

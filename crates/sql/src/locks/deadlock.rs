@@ -1,6 +1,6 @@
 //! The error texts for the victim of a deadlock: a line for each wait of the cycle, as in PostgreSQL.
 
-use crate::advisory::Key;
+use crate::advisory::{Key, Numbers};
 use crate::catalog::{Table, View, describe_as};
 use crate::locks::blocking::Awaited;
 use hotrow_storage::{IndexRef, TableId};
@@ -26,8 +26,10 @@ pub(crate) fn awaited(awaited: &Awaited, tables: &[Arc<Table>]) -> String {
             None => "a table".to_owned(),
         },
         Awaited::Lock(locked) => target(locked, tables),
-        Awaited::Advisory(Key::One(number)) => format!("advisory lock {number}"),
-        Awaited::Advisory(Key::Two(first, second)) => format!("advisory lock ({first}, {second})"),
+        Awaited::Advisory(Key { numbers: Numbers::One(number), .. }) => format!("advisory lock {number}"),
+        Awaited::Advisory(Key { numbers: Numbers::Two(first, second), .. }) => {
+            format!("advisory lock ({first}, {second})")
+        }
         Awaited::Unknown => "what another transaction keeps".to_owned(),
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Copy, SqlError> {
         written.format = Some(CopyFormat::Binary);
     }
     let position = cursor.position();
-    let (mut table, mut columns, mut query) = (RelationName { schema: None, name: String::new() }, Vec::new(), None);
+    let (mut table, mut columns, mut query) = (RelationName::default(), Vec::new(), None);
     if cursor.take_symbol(b'(') {
         query = Some(cursor.parenthesised()?);
     } else {

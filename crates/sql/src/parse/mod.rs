@@ -6,7 +6,7 @@
 //! | `definition`, `enumeration` | CREATE SCHEMA, CREATE TYPE, COMMENT, OWNER TO, GRANT and the like, read by hand |
 //! | `body` | the bodies of procedures and of DO |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
-//! | `utility`, `copy`, `procedure`, `trigger`, `sequence`, `cursors`, `explain`, `notifications` | statements that are read by hand |
+//! | `utility`, `copy`, `procedure`, `trigger`, `sequence`, `database`, `cursors`, `explain`, `notifications` | statements that are read by hand |
 //! | `cursor` | a place in a statement's tokens, for reading by hand |
 //! | `string` | strings with escapes or between dollars |
 //! | `names`, `types` | from the syntax of names to the relations, procedures and types that they mean |
@@ -25,6 +25,7 @@ pub mod conflict;
 mod copy;
 mod cursor;
 pub mod cursors;
+pub mod database;
 pub mod definition;
 pub mod enumeration;
 mod explain;

@@ -2,7 +2,7 @@
 
 use super::lex::cut_name;
 use crate::error::unsupported;
-use crate::schema::{DATABASE, PUBLIC, RelationName};
+use crate::schema::{PUBLIC, RelationName};
 use crate::{SqlError, state};
 use sqlparser::ast;
 
@@ -34,14 +34,10 @@ pub(crate) fn relation_name(parts: &[String]) -> Result<RelationName, SqlError> 
         parts if parts.iter().any(|part| part.contains('\0')) => {
             Err(SqlError::new(state::INVALID_NAME, "a name cannot have a NUL in it"))
         }
-        [name] => Ok(RelationName { schema: None, name: name.clone() }),
-        [schema, name] => Ok(RelationName { schema: Some(schema.clone()), name: name.clone() }),
-        [database, schema, name] if database == DATABASE => {
-            Ok(RelationName { schema: Some(schema.clone()), name: name.clone() })
-        }
-        [_, _, _] => {
-            let message = format!("cross-database references are not implemented: \"{}\"", parts.join("."));
-            Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
+        [name] => Ok(RelationName::alone(name)),
+        [schema, name] => Ok(RelationName::within(schema, name)),
+        [database, schema, name] => {
+            Ok(RelationName { database: Some(database.clone()), ..RelationName::within(schema, name) })
         }
         [_, _, _, ..] => {
             let message = format!("improper qualified name (too many dotted names): {}", parts.join("."));

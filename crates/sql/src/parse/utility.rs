@@ -4,6 +4,7 @@
 use super::body::BodySyntax;
 use super::cursor::Cursor;
 use super::cursors::{self, DeclareCursor, Fetch};
+use super::database::{self, DatabaseStatement};
 use super::definition::{self, Definition};
 use super::notifications;
 use super::procedure::{self, CreateProcedure, DropProcedures};
@@ -100,6 +101,8 @@ pub enum Utility {
     DiscardTemporary,
     /// DISCARD PLANS
     DiscardPlans,
+    /// CREATE, ALTER or DROP DATABASE.
+    Database(Box<DatabaseStatement>),
     Checkpoint,
     /// BACKUP TO, with the folder.
     Backup(String),
@@ -149,6 +152,7 @@ impl Utility {
             Utility::CreateSequence(_) => Some("CREATE SEQUENCE"),
             Utility::AlterSequence(_) => Some("ALTER SEQUENCE"),
             Utility::Define(definition) => Some(definition.tag()),
+            Utility::Database(statement) => Some(statement.tag()),
             Utility::Copy(copy) if copy.from => Some("COPY FROM"),
             Utility::CreateProcedure(create) => Some(create.tag()),
             Utility::DropProcedures(drop) => Some(drop.tag()),
@@ -236,6 +240,9 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
             Utility::CreateProcedure(Box::new(procedure::create(cursor)?))
         }
         "create" if sequence::is_created(cursor) => Utility::CreateSequence(sequence::create(cursor)?),
+        "create" | "alter" | "drop" if cursor.follows(1, "database") => {
+            Utility::Database(Box::new(database::statement(cursor)?))
+        }
         "create" | "drop" if cursor.follows(1, "extension") => extension(cursor)?,
         "alter" if cursor.follows(1, "sequence") => {
             cursor.advance();

@@ -248,6 +248,7 @@ impl Session {
                 "DISCARD"
             }
             Utility::Maintenance { tag, .. } if tag != "ANALYZE" => tag,
+            Utility::Database(ref statement) => statement.tag(),
             Utility::Checkpoint => "CHECKPOINT",
             Utility::Backup(_) => "BACKUP",
             _ => return Ok(()),

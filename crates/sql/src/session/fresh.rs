@@ -49,7 +49,7 @@ impl Session {
             let Some(Value::Text(name)) = params.get(at) else { continue };
             // An error in the name is reported when the statement runs.
             let Ok(sequence) = self.view().named_sequence(name) else { continue };
-            let lock = self.database.catalog.lock(&sequence.name);
+            let lock = self.database.catalog().lock(&sequence.name);
             self.lock_table(&lock, Mode::Shared)?;
         }
         Ok(())
@@ -62,7 +62,7 @@ impl Session {
             expected.look(&**self.database.engine());
             expected.holds()
         };
-        let version = self.database.catalog.version();
+        let version = self.database.catalog().version();
         let known = statement.version.load(Ordering::Acquire) == version && statement.path == self.context.path;
         if known && self.context.transaction.changes.is_empty() && !statement.private {
             return statement.expected.iter().all(holds);

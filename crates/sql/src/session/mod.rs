@@ -21,6 +21,7 @@
 //! | `output`, `held` | where results go; results that are held back until the attempt has succeeded |
 //! | `transaction` | from BEGIN to COMMIT, failures, savepoints |
 //! | `engine` | the engine's part of a transaction: its begin, optimistic or pessimistic, its counts |
+//! | `databases` | CREATE, ALTER and DROP DATABASE |
 //! | `directory` | CHECKPOINT and BACKUP TO |
 //! | `notifications` | NOTIFY and LISTEN: what a commit does for them, and what has come for the session |
 //! | `stored` | a database with a log: storing definitions, refusing changes, waiting for records |
@@ -34,6 +35,7 @@ mod anonymous;
 mod batch;
 mod copy;
 mod cursor;
+mod databases;
 mod directory;
 mod engine;
 mod explain;
@@ -106,7 +108,8 @@ impl Session {
     pub(crate) fn new(database: Arc<Database>, user: &str, id: i32, waiter: Waiter) -> Self {
         let engine = EngineTransaction::new(&database, &waiter);
         let transaction = SqlTransaction::default();
-        let entry = Arc::new(SessionEntry::new(user, id, waiter.clone(), transaction.locks.shown().clone()));
+        let within = (database.contents().name.clone(), database.number());
+        let entry = Arc::new(SessionEntry::new(user, within, id, waiter.clone(), transaction.locks.shown().clone()));
         database.activity.enter(&entry);
         Self {
             context: SessionContext::new(database.shared().clone(), entry.clone()),
@@ -215,7 +218,7 @@ impl Session {
         self.give_advisory_back(Scope::Session);
         self.kept.clear();
         self.context.forget_temporary();
-        self.database.listeners.leave(&self.entry);
+        self.database.listeners().leave(&self.entry);
         self.idle();
     }
 

@@ -50,7 +50,7 @@ impl Session {
     #[inline]
     pub(super) fn reserve_notifications(&self) -> Result<Option<Reserved>, SqlError> {
         let pending = self.context.transaction.notifications.borrow();
-        if pending.is_empty() { Ok(None) } else { self.database.listeners.reserve(&pending).map(Some) }
+        if pending.is_empty() { Ok(None) } else { self.database.listeners().reserve(&pending).map(Some) }
     }
 
     /// Delivers the notifications of the transaction, and changes the session's channels, after the commit.
@@ -58,7 +58,7 @@ impl Session {
     pub(super) fn deliver_notifications(&mut self, reserved: Option<Reserved>) {
         if let Some(reserved) = reserved {
             let pending = self.context.transaction.notifications.take();
-            self.database.listeners.commit(&self.entry, &pending, reserved);
+            self.database.listeners().commit(&self.entry, &pending, reserved);
         }
     }
 }

@@ -205,7 +205,7 @@ impl Session {
     pub(super) fn forget_accesses(&mut self) {
         let planning = &mut self.one_shot.planning;
         let is_made = planning.is_one_shot() || planning.stage == Stage::Sought;
-        if is_made && planning.version != self.database.catalog.version() {
+        if is_made && planning.version != self.database.catalog().version() {
             planning.estimate.forget();
             planning.stage = Stage::Sought;
         }
@@ -230,7 +230,7 @@ impl Session {
         }
         let only_reads = statements.iter().all(|(statement, _)| statement.only_reads());
         self.one_shot.planning.only_reads = only_reads;
-        self.one_shot.planning.version = self.database.catalog.version();
+        self.one_shot.planning.version = self.database.catalog().version();
         if self.reads_row_by_row(only_reads) {
             self.one_shot.planning.stage = Stage::Needless;
             return Ok(());

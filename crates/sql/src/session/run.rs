@@ -407,7 +407,7 @@ impl Session {
         };
         run(&mut Ddl {
             engine: &**self.database.engine(),
-            catalog: &self.database.catalog,
+            catalog: self.database.catalog(),
             context: &mut self.context,
             deferred: &self.transaction.deferred,
             locks: &mut self.transaction.locks,

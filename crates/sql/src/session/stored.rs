@@ -4,6 +4,7 @@
 use super::Session;
 use crate::catalog::place_log::refused;
 use crate::catalog::stored::{Entry, Stored, entries};
+use crate::context::DatabaseChange;
 use crate::exec::Fail;
 use crate::plan::{Statement, read_only_violation};
 use hotrow_storage::Refusal;
@@ -33,29 +34,38 @@ impl Session {
     /// Whether the client must be told that the log has failed while its transaction committed. A transaction that has
     /// only read is as good as before: readers go on.
     pub(super) fn is_unsure(&self) -> bool {
-        let has_only_read = self.database.stored.is_some() && !self.transaction.has_changes;
+        let has_only_read = self.database.stored().is_some() && !self.transaction.has_changes;
         !has_only_read || self.context.has_unseen_numbers()
     }
 
     /// Stores the definitions that the transaction has changed, in the transaction itself.
     pub(super) fn store_definitions(&mut self) -> Result<(), Fail> {
-        if self.database.stored.is_none() || self.context.transaction.changes.is_empty() {
+        let has_changes =
+            !self.context.transaction.changes.is_empty() || !self.context.transaction.databases.is_empty();
+        if self.database.stored().is_none() || !has_changes {
             return Ok(());
         }
         let database = self.database.clone();
-        let Some(stored) = &database.stored else { return Ok(()) };
-        let entries = entries(&self.context.transaction.changes, &database.catalog)?;
+        let (Some(stored), Some(of_databases)) = (database.stored(), &database.main.stored) else { return Ok(()) };
+        let entries = entries(&self.context.transaction.changes, database.catalog())?;
+        self.store(stored, &entries)?;
+        // The names of databases are definitions of the database that is always there.
+        let databases = self.context.transaction.databases.iter().map(DatabaseChange::entries);
+        self.store(of_databases, &databases.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    fn store(&mut self, stored: &Stored, entries: &[Entry]) -> Result<(), Fail> {
         if entries.is_empty() {
             return Ok(());
         }
         self.store_places(stored);
         if self.engine.begun {
-            return Ok(stored.write(&entries, &mut self.engine.txn)?);
+            return Ok(stored.write(entries, &mut self.engine.txn)?);
         }
-        match self.store_alone(stored, &entries, Some(&stored.accesses(&entries))) {
+        match self.store_alone(stored, entries, Some(&stored.accesses(entries))) {
             Err(Abort::OutsidePlan) => {
                 self.withdraw_begin();
-                Ok(self.store_alone(stored, &entries, None)?)
+                Ok(self.store_alone(stored, entries, None)?)
             }
             written => Ok(written?),
         }
@@ -85,11 +95,11 @@ impl Session {
     /// Returns the places of sequences that go with the transaction's changes: of those that it drops or restarts.
     pub(super) fn places_that_go(&self) -> Vec<u32> {
         let changed = &self.context.transaction.changes.sequences;
-        if changed.is_empty() || self.database.stored.is_none() {
+        if changed.is_empty() || self.database.stored().is_none() {
             return Vec::new();
         }
         let is_kept = |place: u32| changed.values().flatten().any(|sequence| sequence.place.number == place);
-        let known = changed.keys().filter_map(|name| self.database.catalog.sequence(name));
+        let known = changed.keys().filter_map(|name| self.database.catalog().sequence(name));
         known.map(|sequence| sequence.place.number).filter(|place| !is_kept(*place)).collect()
     }
 

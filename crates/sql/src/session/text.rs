@@ -12,6 +12,7 @@ use crate::parse::lex::{Token, character_position, long_names, tokenize, tokeniz
 use crate::parse::normalise::Normalised;
 use crate::parse::{self, Parsed};
 use crate::plan::Statement;
+use crate::schema::DATABASE_NUMBER;
 use crate::types::Styles;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
@@ -119,7 +120,7 @@ impl Session {
     pub(super) fn ready(&mut self, sql: &str, tokens: &[Token]) -> Result<Ready, SqlError> {
         self.context.follow_path();
         let mut normalised = std::mem::take(&mut self.reader.normalised);
-        let kept = self.database.catalog.index_literals();
+        let kept = self.database.catalog().index_literals();
         let cacheable = self.context.transaction.changes.is_empty() && normalised.fill(sql, tokens, kept.as_deref());
         let cached = if cacheable { self.cached(&normalised) } else { None };
         let ready = match cached {
@@ -219,11 +220,15 @@ impl Session {
     }
 }
 
-/// Appends the key of a plan in the database's cache: the styles in which literals are read, unless they are the
-/// default, the session's schemas, since only sessions with the same schemas can use the plan, and the text without its
-/// literals.
+/// Appends the key of a plan in the cache: the styles in which literals are read, unless they are the default; the
+/// database, unless it is `postgres`; the session's schemas, since only sessions with the same schemas can use the
+/// plan; and the text without its literals.
 fn push_key(key: &mut String, context: &SessionContext, normalised: &Normalised) {
     context.push_styles_key(key);
+    if context.shared().number() != DATABASE_NUMBER {
+        key.push_str(context.shared().name());
+        key.push('\0');
+    }
     if let Some(path) = context.path.as_deref() {
         path.push_key(key);
     }

@@ -229,6 +229,7 @@ impl Session {
         if !self.context.transaction.changes.is_empty() {
             self.publish_changes();
         }
+        self.end_databases(true);
         if let Some(log) = self.database.places() {
             log.remove(&gone);
         }
@@ -236,6 +237,13 @@ impl Session {
         self.kept.cursors.end_transaction(true);
         self.ended();
         if is_unsure { Err(Abort::LogFailed.into()) } else { Ok(()) }
+    }
+
+    /// Publishes the databases that the transaction has made and dropped, if it `commits`, or undoes that.
+    fn end_databases(&mut self, commits: bool) {
+        for change in std::mem::take(&mut self.context.transaction.databases) {
+            change.end(&self.database, commits);
+        }
     }
 
     /// Publishes the changes of the catalog of a transaction that has committed, and drops the engine's tables that are
@@ -246,7 +254,7 @@ impl Session {
         let mut replaced = self.context.publish_temporary();
         let changes = std::mem::take(&mut self.context.transaction.changes);
         if !changes.has_no_definitions() {
-            replaced.extend(self.database.catalog.apply(&changes));
+            replaced.extend(self.database.catalog().apply(&changes));
         }
         let replaced = replaced.iter().map(|table| table.id);
         for id in changes.created.iter().copied().chain(replaced).filter(|id| !kept.contains(id)) {
@@ -279,6 +287,7 @@ impl Session {
         for id in std::mem::take(&mut self.context.transaction.changes).created {
             self.database.engine().drop_table(id);
         }
+        self.end_databases(false);
         self.transaction.marks.clear();
         self.transaction.deferred.clear();
         self.context.forget_notifications();

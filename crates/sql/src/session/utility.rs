@@ -84,6 +84,7 @@ impl Session {
             }
             Utility::DiscardTemporary => return self.discard_temporary(output),
             Utility::DiscardPlans => Tag::Word("DISCARD PLANS"),
+            Utility::Database(statement) => self.change_databases(statement, output)?,
             Utility::Checkpoint => self.checkpoint()?,
             Utility::Backup(folder) => self.back_up(folder)?,
             Utility::Maintenance { tag, tables } => {

@@ -2,7 +2,6 @@
 
 use super::objects;
 use super::relation::SystemRelation;
-use crate::schema::DATABASE;
 use hotrow_storage::{Element, Type};
 use hotrow_sync::OnceLock;
 use std::collections::HashMap;
@@ -67,13 +66,13 @@ fn column_type(name: &str) -> Option<Type> {
     })
 }
 
-/// Returns the system relation of this name, written as `name`, `schema.name` or `postgres.schema.name`. Without a
+/// Returns the system relation of this name, written as `name`, `schema.name` or `database.schema.name`. Without a
 /// schema, it is looked up in `pg_catalog`.
 pub(crate) fn relation(parts: &[String]) -> Option<&'static SystemRelation> {
     let key = match parts {
         [name] => ("pg_catalog", name.as_str()),
         [schema, name] => (schema.as_str(), name.as_str()),
-        [database, schema, name] if database == DATABASE => (schema.as_str(), name.as_str()),
+        [_, schema, name] => (schema.as_str(), name.as_str()),
         _ => return None,
     };
     all().by_name.get(&key).map(|&at| &all().list[at])

@@ -81,13 +81,13 @@ fn of_parts(
                 at.map(|at| (object.number, PG_CLASS, at + 1))
             }
             (Part::Index(name), Some(table)) => {
-                Some((context.shared().catalog.number(&table.name_beside(name)), PG_CLASS, 0))
+                Some((context.shared().catalog().number(&table.name_beside(name)), PG_CLASS, 0))
             }
             (Part::Constraint(name), Some(table)) => {
                 Some((objects::number_of_constraint(context, table, name), PG_CONSTRAINT, 0))
             }
             (Part::Trigger(name), Some(table)) => {
-                Some((context.shared().catalog.number(&table.numbered_trigger(name)), PG_TRIGGER, 0))
+                Some((context.shared().catalog().number(&table.numbered_trigger(name)), PG_TRIGGER, 0))
             }
             (Part::Index(_) | Part::Constraint(_) | Part::Trigger(_), None) => None,
         };

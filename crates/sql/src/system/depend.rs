@@ -37,7 +37,7 @@ pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
     }
     // PostgreSQL's view depends through its rule, which a view here does not have.
     for view in context.view().views() {
-        let number = |name: &str| context.shared().catalog.number(name);
+        let number = |name: &str| context.shared().catalog().number(name);
         let object = (PG_CLASS, number(&view.name), 0);
         view.relations.iter().for_each(|relation| push(rows, object, (PG_CLASS, number(relation), 0), "n"));
     }
@@ -45,22 +45,22 @@ pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
     for procedure in context.view().procedures() {
         if let Some(Returns::RowOf(name)) = procedure.function.as_ref().map(|function| &function.returns) {
             let object = (PG_PROC, routines::number_of(context, &procedure.name), 0);
-            push(rows, object, (PG_CLASS, context.shared().catalog.number(name), 0), "n");
+            push(rows, object, (PG_CLASS, context.shared().catalog().number(name), 0), "n");
         }
     }
     for sequence in context.view().sequences() {
-        let number = context.shared().catalog.number(&sequence.name);
+        let number = context.shared().catalog().number(&sequence.name);
         let Some((table, column)) = &sequence.owner else { continue };
         let Some(table) = context.view().table(table) else { continue };
         let Some(at) = table.schema.column(column) else { continue };
         let is_identity = table.rules.identities.iter().any(|(known, _)| *known == at);
-        let owner = (PG_CLASS, context.shared().catalog.number(table.name()), at + 1);
+        let owner = (PG_CLASS, context.shared().catalog().number(table.name()), at + 1);
         push(rows, (PG_CLASS, number, 0), owner, if is_identity { "i" } else { "a" });
     }
 }
 
 fn of_table(context: &SessionContext, table: &Table, rows: &mut Rows<'_>) {
-    let catalog = &context.shared().catalog;
+    let catalog = context.shared().catalog();
     let number = catalog.number(table.name());
     let column = |at: usize| (PG_CLASS, number, at + 1);
     for at in 0..table.visible() {

@@ -6,7 +6,7 @@ use super::pg_catalog::{columns, identity};
 use super::relation::{Maker, Rows, text};
 use crate::catalog::{Table, is_temporary};
 use crate::context::SessionContext;
-use crate::schema::{self, DATABASE};
+use crate::schema;
 use crate::types::{enumeration, type_name};
 use hotrow_storage::{IndexRef, Type, Value};
 
@@ -35,20 +35,25 @@ fn yes(is: bool) -> Value<'static> {
 }
 
 /// Returns the database, the schema and the name of an object, under the column names of `prefix`.
-fn place<'n>(prefix: &'n [&'n str; 3], schema: &str, name: &str) -> Vec<(&'n str, Value<'static>)> {
-    vec![(prefix[0], text(DATABASE)), (prefix[1], text(schema)), (prefix[2], text(name))]
+fn place<'n>(
+    context: &SessionContext,
+    prefix: &'n [&'n str; 3],
+    schema: &str,
+    name: &str,
+) -> Vec<(&'n str, Value<'static>)> {
+    vec![(prefix[0], text(context.shared().name())), (prefix[1], text(schema)), (prefix[2], text(name))]
 }
 
 const TABLE: [&str; 3] = ["table_catalog", "table_schema", "table_name"];
 const CONSTRAINT: [&str; 3] = ["constraint_catalog", "constraint_schema", "constraint_name"];
 
-fn catalog_name(_: &SessionContext, rows: &mut Rows<'_>) {
-    rows.push(vec![("catalog_name", text(DATABASE))]);
+fn catalog_name(context: &SessionContext, rows: &mut Rows<'_>) {
+    rows.push(vec![("catalog_name", text(context.shared().name()))]);
 }
 
 fn schemata(context: &SessionContext, rows: &mut Rows<'_>) {
     for (_, name) in objects::schemas(context) {
-        let place = place(&["catalog_name", "schema_name", "schema_owner"], &name, "postgres");
+        let place = place(context, &["catalog_name", "schema_name", "schema_owner"], &name, "postgres");
         rows.push(place);
     }
 }
@@ -61,7 +66,7 @@ fn shown(context: &SessionContext) -> impl Iterator<Item = Object> {
 fn tables(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in shown(context) {
         let is_table = object.letter() == "r";
-        let mut row = place(&TABLE, &object.schema_name, &object.name);
+        let mut row = place(context, &TABLE, &object.schema_name, &object.name);
         let table_type = match is_table {
             _ if is_temporary(&object.full) => "LOCAL TEMPORARY",
             true => "BASE TABLE",
@@ -75,7 +80,7 @@ fn tables(context: &SessionContext, rows: &mut Rows<'_>) {
 fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in shown(context) {
         for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
-            let mut row = place(&TABLE, &object.schema_name, &object.name);
+            let mut row = place(context, &TABLE, &object.schema_name, &object.name);
             let data_type = match ty {
                 Type::Array(_) => "ARRAY".to_owned(),
                 Type::Enum(_) => "USER-DEFINED".to_owned(),
@@ -90,7 +95,7 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
                 ("column_name", text(name)),
                 ("ordinal_position", Value::Int4(at as i32 + 1)),
                 ("is_nullable", yes(nullable)),
-                ("udt_catalog", text(DATABASE)),
+                ("udt_catalog", text(context.shared().name())),
                 ("udt_schema", text(made.as_ref().map_or("pg_catalog", |made| schema::split(&made.name).0))),
                 ("udt_name", text(objects::short_name(context, ty))),
                 ("dtd_identifier", text((at + 1).to_string())),
@@ -181,7 +186,7 @@ fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
 
 fn views(context: &SessionContext, rows: &mut Rows<'_>) {
     for view in context.view().views() {
-        let mut row = place(&TABLE, schema::split(&view.name).0, schema::plain(&view.name));
+        let mut row = place(context, &TABLE, schema::split(&view.name).0, schema::plain(&view.name));
         row.extend([
             ("view_definition", text(describe::of_view(&view))),
             ("check_option", text("NONE")),
@@ -195,7 +200,7 @@ fn views(context: &SessionContext, rows: &mut Rows<'_>) {
 fn sequences(context: &SessionContext, rows: &mut Rows<'_>) {
     for sequence in context.view().sequences() {
         let (schema, name) = schema::split(&sequence.name);
-        let mut row = place(&["sequence_catalog", "sequence_schema", "sequence_name"], schema, name);
+        let mut row = place(context, &["sequence_catalog", "sequence_schema", "sequence_name"], schema, name);
         row.extend([
             ("data_type", text(sequence.ty.to_string())),
             ("start_value", text(sequence.start.to_string())),
@@ -226,9 +231,11 @@ fn table_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
             Constraint::Check(_) => ("CHECK", false, false),
             Constraint::Foreign(key) => ("FOREIGN KEY", key.deferrable, key.deferred),
         };
-        let mut row =
-            [place(&CONSTRAINT, table.schema_name(), name), place(&TABLE, table.schema_name(), table.plain_name())]
-                .concat();
+        let mut row = [
+            place(context, &CONSTRAINT, table.schema_name(), name),
+            place(context, &TABLE, table.schema_name(), table.plain_name()),
+        ]
+        .concat();
         row.extend([
             ("constraint_type", text(kind)),
             ("is_deferrable", yes(deferrable)),
@@ -247,9 +254,11 @@ fn key_column_usage(context: &SessionContext, rows: &mut Rows<'_>) {
             Constraint::Check(_) => return,
         };
         for (at, &column) in columns.iter().enumerate() {
-            let mut row =
-                [place(&CONSTRAINT, table.schema_name(), name), place(&TABLE, table.schema_name(), table.plain_name())]
-                    .concat();
+            let mut row = [
+                place(context, &CONSTRAINT, table.schema_name(), name),
+                place(context, &TABLE, table.schema_name(), table.plain_name()),
+            ]
+            .concat();
             row.extend([
                 ("column_name", text(&table.schema.columns[column].name)),
                 ("ordinal_position", Value::Int4(at as i32 + 1)),
@@ -279,7 +288,8 @@ fn constraint_column_usage(context: &SessionContext, rows: &mut Rows<'_>) {
         };
         for column in columns {
             let (schema, of) = schema::split(of);
-            let mut row = [place(&TABLE, schema, of), place(&CONSTRAINT, table.schema_name(), name)].concat();
+            let mut row =
+                [place(context, &TABLE, schema, of), place(context, &CONSTRAINT, table.schema_name(), name)].concat();
             row.push(("column_name", text(column)));
             rows.push(row);
         }
@@ -289,10 +299,11 @@ fn constraint_column_usage(context: &SessionContext, rows: &mut Rows<'_>) {
 fn referential_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
     each_constraint(context, |table, name, constraint| {
         let Constraint::Foreign(key) = constraint else { return };
-        let mut row = place(&CONSTRAINT, table.schema_name(), name);
+        let mut row = place(context, &CONSTRAINT, table.schema_name(), name);
         let unique = describe::referenced_index(context, key);
         if let Some(unique) = unique {
             row.extend(place(
+                context,
                 &["unique_constraint_catalog", "unique_constraint_schema", "unique_constraint_name"],
                 schema::split(&key.table).0,
                 &unique,
@@ -310,7 +321,7 @@ fn referential_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
 fn check_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
     each_constraint(context, |table, name, constraint| {
         if let Constraint::Check(condition) = constraint {
-            let mut row = place(&CONSTRAINT, table.schema_name(), name);
+            let mut row = place(context, &CONSTRAINT, table.schema_name(), name);
             row.push(("check_clause", text(crate::expr::shown(&condition.over_table(), Some(table)))));
             rows.push(row);
         }

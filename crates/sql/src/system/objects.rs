@@ -25,9 +25,6 @@ pub(super) const INFORMATION_SCHEMA: u32 = 13_000;
 /// The OID of the catalog `pg_class`.
 pub(super) const PG_CLASS: u32 = 1259;
 
-/// The OID of the database.
-pub(super) const POSTGRES: u32 = 5;
-
 /// The OID of the role `postgres`, which owns all objects.
 pub(super) const OWNER: u32 = 10;
 
@@ -74,7 +71,7 @@ impl Object {
 
 /// Returns all relations: those of users, ordered by name, and then the system relations.
 pub(super) fn objects(context: &SessionContext) -> Vec<Object> {
-    let (view, catalog) = (context.view(), &context.shared().catalog);
+    let (view, catalog) = (context.view(), context.shared().catalog());
     let of_user = |full: &str, kind| {
         let (schema, name) = schema::split(full);
         Object {
@@ -142,12 +139,12 @@ pub(super) fn indexes(table: &Table) -> impl Iterator<Item = IndexRef> {
 
 /// Returns the OID of a constraint.
 pub(super) fn number_of_constraint(context: &SessionContext, table: &Table, constraint: &str) -> u32 {
-    context.shared().catalog.number(&table.numbered_constraint(constraint))
+    context.shared().catalog().number(&table.numbered_constraint(constraint))
 }
 
 /// Returns the OID of a column's default.
 pub(super) fn number_of_default(context: &SessionContext, table: &Table, column: usize) -> u32 {
-    context.shared().catalog.number(&table.numbered_default(column))
+    context.shared().catalog().number(&table.numbered_default(column))
 }
 
 /// Returns the OID of the relation that a text names, such as `t`, `public.t` or `pg_class`, or `None` if there is
@@ -160,7 +157,7 @@ pub(crate) fn number_of_relation(context: &SessionContext, name: &str) -> Option
         all::relation(&[schema.to_owned(), plain.clone()]).map(|relation| relation.number)
     };
     let full = context.view().find(&written);
-    let of_user = context.view().has_relation(&full).then(|| context.shared().catalog.number(&full));
+    let of_user = context.view().has_relation(&full).then(|| context.shared().catalog().number(&full));
     of_user.or_else(system)
 }
 
@@ -181,7 +178,7 @@ fn schema_of_number(context: &SessionContext, number: u32) -> Option<String> {
 
 /// Returns the OID of a user's schema, or of `public`.
 pub(super) fn number_of_schema(context: &SessionContext, name: &str) -> u32 {
-    if name == schema::PUBLIC { PUBLIC } else { context.shared().catalog.number(&crate::schema::numbered(name)) }
+    if name == schema::PUBLIC { PUBLIC } else { context.shared().catalog().number(&crate::schema::numbered(name)) }
 }
 
 /// Returns the OID of the schema with this name, or `None` if there is no such schema.
@@ -269,8 +266,8 @@ pub(super) const TYPES: [KnownType; 19] = [
 /// Returns the OID of the type that a text names, by its name in the catalogs or in SQL, or `None` if there is none.
 pub(crate) fn number_of_type(context: &SessionContext, name: &str) -> Option<u32> {
     let (is_qualified, plain) = match written_name(name) {
-        Ok(RelationName { schema: Some(schema), name }) if schema == "pg_catalog" => (true, name),
-        Ok(RelationName { schema: Some(schema), name }) => {
+        Ok(RelationName { schema: Some(schema), name, .. }) if schema == "pg_catalog" => (true, name),
+        Ok(RelationName { schema: Some(schema), name, .. }) => {
             return made_type(context, &[schema, name]);
         }
         Ok(written) => (false, written.name),

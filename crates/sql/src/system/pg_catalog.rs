@@ -7,6 +7,7 @@ use super::relation::{Maker, Rows, oid, text};
 use super::{depend, operator_classes, other_types, routines};
 use crate::catalog::foreign_key::ReferentialAction;
 use crate::catalog::is_temporary;
+use crate::contents::Contents;
 use crate::context::SessionContext;
 use crate::schema;
 use crate::types::{oid as type_oid, type_len, typmod};
@@ -312,7 +313,7 @@ fn labels(context: &SessionContext, rows: &mut Rows<'_>) {
         for (at, (label_number, label)) in made.definition.labels.iter().enumerate() {
             let name = format!("\0label\0{number}\0{label_number}");
             rows.push(vec![
-                ("oid", oid(context.shared().catalog.number(&name))),
+                ("oid", oid(context.shared().catalog().number(&name))),
                 ("enumtypid", oid(number)),
                 ("enumsortorder", Value::Float4(at as f32 + 1.0)),
                 ("enumlabel", text(label)),
@@ -343,7 +344,7 @@ fn indexes(context: &SessionContext, rows: &mut Rows<'_>) {
         let method = method_number(describe::method(table, *index));
         rows.push(vec![
             ("indexrelid", oid(object.number)),
-            ("indrelid", oid(context.shared().catalog.number(table.name()))),
+            ("indrelid", oid(context.shared().catalog().number(table.name()))),
             ("indnatts", Value::Int2(all.len() as i16)),
             ("indnkeyatts", Value::Int2(columns.len() as i16)),
             ("indisunique", Value::Bool(describe::is_unique(table, *index))),
@@ -376,7 +377,7 @@ fn action_letter(action: ReferentialAction) -> &'static str {
 }
 
 fn constraints(context: &SessionContext, rows: &mut Rows<'_>) {
-    let (view, catalog) = (context.view(), &context.shared().catalog);
+    let (view, catalog) = (context.view(), context.shared().catalog());
     for table in view.tables() {
         for (name, constraint) in describe::constraints(&table) {
             let mut row = vec![
@@ -434,7 +435,7 @@ fn constraints(context: &SessionContext, rows: &mut Rows<'_>) {
 fn sequences(context: &SessionContext, rows: &mut Rows<'_>) {
     for sequence in context.view().sequences() {
         rows.push(vec![
-            ("seqrelid", oid(context.shared().catalog.number(&sequence.name))),
+            ("seqrelid", oid(context.shared().catalog().number(&sequence.name))),
             ("seqtypid", oid(type_oid(sequence.ty))),
             ("seqstart", Value::Int8(sequence.start)),
             ("seqincrement", Value::Int8(sequence.increment)),
@@ -466,19 +467,22 @@ fn collations(_: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-fn databases(_: &SessionContext, rows: &mut Rows<'_>) {
-    rows.push(vec![
-        ("oid", oid(objects::POSTGRES)),
-        ("datname", text(crate::schema::DATABASE)),
-        ("datdba", oid(OWNER)),
-        ("encoding", Value::Int4(6)),
-        ("datlocprovider", text("c")),
-        ("datallowconn", Value::Bool(true)),
-        ("datconnlimit", Value::Int4(-1)),
-        ("dattablespace", oid(1663)),
-        ("datcollate", text("C")),
-        ("datctype", text("C")),
-    ]);
+fn databases(context: &SessionContext, rows: &mut Rows<'_>) {
+    let row = |contents: &Contents| {
+        vec![
+            ("oid", oid(contents.number)),
+            ("datname", text(&*contents.name)),
+            ("datdba", oid(OWNER)),
+            ("encoding", Value::Int4(6)),
+            ("datlocprovider", text("c")),
+            ("datallowconn", Value::Bool(true)),
+            ("datconnlimit", Value::Int4(-1)),
+            ("dattablespace", oid(1663)),
+            ("datcollate", text("C")),
+            ("datctype", text("C")),
+        ]
+    };
+    context.shared().databases().iter().for_each(|contents| rows.push(row(contents)));
 }
 
 fn roles(_: &SessionContext, rows: &mut Rows<'_>) {

@@ -88,7 +88,7 @@ fn index_statistics(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in objects::objects(context) {
         let Kind::Index(table, _) = &object.kind else { continue };
         rows.push(vec![
-            ("relid", oid(context.shared().catalog.number(table.name()))),
+            ("relid", oid(context.shared().catalog().number(table.name()))),
             ("indexrelid", oid(object.number)),
             ("schemaname", text(&object.schema_name)),
             ("relname", text(table.plain_name())),
@@ -101,7 +101,7 @@ fn index_statistics(context: &SessionContext, rows: &mut Rows<'_>) {
 fn blocks(context: &SessionContext, rows: &mut Rows<'_>) {
     for table in context.view().tables() {
         rows.push(vec![
-            ("relid", oid(context.shared().catalog.number(table.name()))),
+            ("relid", oid(context.shared().catalog().number(table.name()))),
             ("schemaname", text(table.schema_name())),
             ("relname", text(table.plain_name())),
             ("heap_blks_read", Value::Int8(0)),

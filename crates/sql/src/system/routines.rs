@@ -10,7 +10,7 @@ use crate::context::SessionContext;
 use crate::expr::{Expr, shown};
 use crate::parse::procedure::{ArgumentMode, Language, Volatility};
 use crate::parse::trigger::{TriggerEvent, TriggerTime};
-use crate::schema::{DATABASE, quoted};
+use crate::schema::quoted;
 use crate::types::{oid as type_oid, type_name};
 use hotrow_storage::{Array, Element, Type, Value};
 use hotrow_sync::Arc;
@@ -34,7 +34,7 @@ const UPDATE: i16 = 16;
 
 /// Returns the OID of a procedure or function.
 pub(super) fn number_of(context: &SessionContext, name: &str) -> u32 {
-    context.shared().catalog.number(&numbered(name))
+    context.shared().catalog().number(&numbered(name))
 }
 
 fn find(context: &SessionContext, number: u32) -> Option<Arc<Procedure>> {
@@ -139,7 +139,7 @@ fn triggers(context: &SessionContext) -> Vec<(Arc<Table>, Arc<Trigger>)> {
 }
 
 fn number_of_trigger(context: &SessionContext, table: &Table, trigger: &Trigger) -> u32 {
-    context.shared().catalog.number(&table.numbered_trigger(&trigger.name))
+    context.shared().catalog().number(&table.numbered_trigger(&trigger.name))
 }
 
 /// Builds the rows of `pg_trigger`.
@@ -160,7 +160,7 @@ pub(super) fn all_triggers(context: &SessionContext, rows: &mut Rows<'_>) {
             definition.arguments.iter().flat_map(|argument| argument.bytes().chain(std::iter::once(0))).collect();
         let mut row = vec![
             ("oid", oid(number_of_trigger(context, &table, &trigger))),
-            ("tgrelid", oid(context.shared().catalog.number(table.name()))),
+            ("tgrelid", oid(context.shared().catalog().number(table.name()))),
             ("tgname", text(&trigger.name)),
             ("tgfoid", oid(number_of(context, &definition.function))),
             ("tgtype", Value::Int2(kind)),
@@ -289,10 +289,10 @@ pub(super) fn routines(context: &SessionContext, rows: &mut Rows<'_>) {
             None => Value::Null,
         };
         rows.push(vec![
-            ("specific_catalog", text(DATABASE)),
+            ("specific_catalog", text(context.shared().name())),
             ("specific_schema", text("public")),
             ("specific_name", text(specific)),
-            ("routine_catalog", text(DATABASE)),
+            ("routine_catalog", text(context.shared().name())),
             ("routine_schema", text("public")),
             ("routine_name", text(&procedure.name)),
             ("routine_type", text(procedure.word().to_uppercase())),
@@ -321,11 +321,11 @@ pub(super) fn shown_triggers(context: &SessionContext, rows: &mut Rows<'_>) {
             let arguments: Vec<_> = definition.arguments.iter().map(|argument| format!("'{argument}'")).collect();
             let action = format!("EXECUTE FUNCTION {}({})", quoted(&definition.function), arguments.join(", "));
             let mut row = vec![
-                ("trigger_catalog", text(DATABASE)),
+                ("trigger_catalog", text(context.shared().name())),
                 ("trigger_schema", text(table.schema_name())),
                 ("trigger_name", text(&trigger.name)),
                 ("event_manipulation", text(event.name())),
-                ("event_object_catalog", text(DATABASE)),
+                ("event_object_catalog", text(context.shared().name())),
                 ("event_object_schema", text(table.schema_name())),
                 ("event_object_table", text(table.plain_name())),
                 ("action_order", Value::Int4(order)),

@@ -1,8 +1,8 @@
 //! The views of the statements and waits of sessions: `pg_stat_activity`, `pg_locks`, `hotrow_blocking`.
 
-use super::objects::{OWNER, POSTGRES};
+use super::objects::OWNER;
 use super::relation::{Maker, Rows, oid, text};
-use crate::advisory::Key;
+use crate::advisory::{Key, Numbers};
 use crate::catalog::Table;
 use crate::context::SessionContext;
 use crate::locks::blocking::{Awaited, Blocked, blocked};
@@ -46,8 +46,8 @@ fn activity(context: &SessionContext, rows: &mut Rows<'_>) {
         };
         let begun = doing.began != 0;
         rows.push(vec![
-            ("datid", oid(POSTGRES)),
-            ("datname", text("postgres")),
+            ("datid", oid(entry.database_number)),
+            ("datname", text(&*entry.database)),
             ("pid", Value::Int4(entry.pid())),
             ("leader_pid", Value::Null),
             ("usesysid", oid(OWNER)),
@@ -117,7 +117,7 @@ fn locked(
     since: Option<i64>,
 ) -> Vec<(&'static str, Value<'static>)> {
     let number = |table: Option<&Arc<Table>>| match table {
-        Some(table) => oid(context.shared().catalog.number(table.name())),
+        Some(table) => oid(context.shared().catalog().number(table.name())),
         None => Value::Null,
     };
     let (kind, relation, mode) = match target {
@@ -130,16 +130,18 @@ fn locked(
         Awaited::Unknown => ("transactionid", Value::Null, "ShareLock"),
     };
     let numbers = match target {
-        Awaited::Advisory(Key::One(number)) => {
+        Awaited::Advisory(Key { numbers: Numbers::One(number), .. }) => {
             let (high, low) = ((number >> 32) as i32, *number as i32);
             (Value::Int4(high), Value::Int4(low), Value::Int2(1))
         }
-        Awaited::Advisory(Key::Two(first, second)) => (Value::Int4(*first), Value::Int4(*second), Value::Int2(2)),
+        Awaited::Advisory(Key { numbers: Numbers::Two(first, second), .. }) => {
+            (Value::Int4(*first), Value::Int4(*second), Value::Int2(2))
+        }
         _ => (Value::Null, Value::Null, Value::Null),
     };
     vec![
         ("locktype", text(kind)),
-        ("database", oid(POSTGRES)),
+        ("database", oid(entry.database_number)),
         ("relation", relation),
         ("page", Value::Null),
         ("tuple", Value::Null),

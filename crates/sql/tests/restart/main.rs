@@ -4,6 +4,7 @@
 mod common;
 
 mod cuts;
+mod databases;
 mod definitions;
 mod events;
 mod opening;

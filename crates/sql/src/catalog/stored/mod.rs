@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | `value` | types, styles, expressions, comments |
 //! | `table` | tables |
-//! | `other` | views, sequences, procedures, schemas, enumerated types |
+//! | `other` | views, sequences, procedures, schemas, enumerated types, databases |
 //! | this file | the rows |
 
 mod other;
@@ -28,14 +28,14 @@ use crate::{SqlError, state};
 use hotrow_storage::{Column, Key, KeySpec, RedoSink, Row, RowLayout, RowRef, TableId, TableSchema, Type, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Engine, Intent, Transaction, Write};
-use other::{EnumForm, ProcedureForm, SchemaForm, SequenceForm, ViewForm};
+use other::{DatabaseForm, EnumForm, ProcedureForm, SchemaForm, SequenceForm, ViewForm};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use table::TableForm;
 use value::MadeTypes;
 
-/// The name of the table of the definitions. The [full name](crate::schema) of a relation has no NUL, or
-/// ends with one, so no relation of a user has this name.
+/// The name of the table of the definitions of the database `postgres`. The [full name](crate::schema) of a relation
+/// has no NUL, or ends with one, so no relation of a user has this name.
 pub const NAME: &str = "\0definitions";
 
 /// The version of the form in which definitions are stored.
@@ -56,6 +56,7 @@ pub fn schema() -> TableSchema {
 /// The kinds of definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
+    Database,
     Enum,
     Table,
     View,
@@ -64,8 +65,9 @@ enum Kind {
     Schema,
 }
 
-/// The words of the kinds. In their order "enum" is the first, so that types are read before what uses them.
-const KINDS: [(Kind, &str); 6] = [
+/// The words of the kinds. In their order "enum" comes before what uses types.
+const KINDS: [(Kind, &str); 7] = [
+    (Kind::Database, "database"),
     (Kind::Enum, "enum"),
     (Kind::Table, "table"),
     (Kind::View, "view"),
@@ -75,7 +77,7 @@ const KINDS: [(Kind, &str); 6] = [
 ];
 
 /// A changed definition, as it is stored.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Entry {
     kind: Kind,
     name: String,
@@ -119,6 +121,11 @@ impl Stored {
             key: KeySpec::new(&schema.columns, &schema.key),
             places: PlaceLog::new(sink, places),
         }
+    }
+
+    /// Returns the engine's numbers of the tables of the definitions and of the sequences' places.
+    pub fn tables(&self) -> [TableId; 2] {
+        [self.definitions, self.places.table()]
     }
 
     /// Returns the log of the sequences' places.
@@ -180,6 +187,16 @@ fn values(entry: &Entry) -> [Value<'_>; 3] {
     [Value::Int8(0), Value::text(KINDS[entry.kind as usize].1), Value::text(&entry.name)]
 }
 
+/// Returns the definition of a database of this name as it is stored in the database `postgres`. `number` is its OID,
+/// and `stored` are its own definitions; `None` if the database is dropped.
+///
+/// # Errors
+/// If the definition cannot be stored.
+pub fn database_entry(name: &str, number: u32, stored: Option<&Stored>) -> Result<Entry, SqlError> {
+    let form = stored.map(|stored| DatabaseForm { number, tables: stored.tables().map(|table| table.0) });
+    Ok(Entry { kind: Kind::Database, name: name.to_owned(), text: form.map(written).transpose()? })
+}
+
 /// Returns the changed definitions of a transaction as they are to be stored, without those of temporary relations.
 ///
 /// # Errors
@@ -219,7 +236,14 @@ pub fn entries(changes: &Changes, catalog: &Catalog) -> Result<Vec<Entry>, SqlEr
 }
 
 fn text<D: Serialize>(definition: D, names: &[String], catalog: &Catalog) -> Result<String, SqlError> {
-    let numbers = names.iter().map(|name| catalog.number(name)).collect();
+    with_numbers(definition, names.iter().map(|name| catalog.number(name)).collect())
+}
+
+fn written<D: Serialize>(definition: D) -> Result<String, SqlError> {
+    with_numbers(definition, Vec::new())
+}
+
+fn with_numbers<D: Serialize>(definition: D, numbers: Vec<u32>) -> Result<String, SqlError> {
     serde_json::to_string(&Versioned { version: VERSION, numbers, definition })
         .map_err(|error| SqlError::new(state::INTERNAL_ERROR, format!("the definition cannot be stored: {error}")))
 }
@@ -231,6 +255,9 @@ pub struct Definitions {
     pub changes: Changes,
     /// The numbers of names in the system relations.
     pub numbers: Vec<(String, u32)>,
+    /// Databases other than this one: their names, their OIDs, and the tables of their definitions and sequences'
+    /// places.
+    pub databases: Vec<(String, u32, [TableId; 2])>,
     /// The enumerated types that have been read.
     types: MadeTypes,
 }
@@ -267,6 +294,12 @@ impl Definitions {
         let own = || vec![name.to_owned()];
         let types = &mut self.types;
         let (names, numbers) = match kind {
+            Kind::Database => {
+                let (form, _) = parsed::<DatabaseForm>(text)?;
+                catalog.restore_last_number(form.number);
+                self.databases.push((name.to_owned(), form.number, form.tables.map(TableId)));
+                (Vec::new(), Vec::new())
+            }
             Kind::Enum => {
                 let (form, _) = parsed::<EnumForm>(text)?;
                 let made = Arc::new(form.made(name));

@@ -52,7 +52,8 @@ impl ViewForm {
 
     pub(super) fn view(self, name: &str, made: &MadeTypes) -> Result<StoredView, String> {
         let column = |(name, ty): (String, TypeForm)| Ok::<_, String>(OutputColumn::new(name, ty.ty(made)?));
-        let names = self.names.into_iter().map(|(schema, name, full)| (RelationName { schema, name }, full));
+        let names =
+            self.names.into_iter().map(|(schema, name, full)| (RelationName { database: None, schema, name }, full));
         Ok(StoredView {
             name: name.to_owned(),
             columns: self.columns.into_iter().map(column).collect::<Result<_, _>>()?,
@@ -251,6 +252,16 @@ impl TriggerForm {
             _ => Err(format!("the statement of trigger {} is no CREATE TRIGGER", self.name)),
         }
     }
+}
+
+/// The definition of a database, apart from its name.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DatabaseForm {
+    /// The OID.
+    pub(super) number: u32,
+    /// The engine's numbers of the tables of the definitions and of the sequences' places.
+    pub(super) tables: [u32; 2],
 }
 
 /// The definition of a schema, apart from its name.

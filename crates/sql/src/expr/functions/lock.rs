@@ -2,7 +2,7 @@
 
 use super::argument::{Arguments, integer_of};
 use super::function::{Function, LockFunction, Overload};
-use crate::advisory::{Key, Scope, Wanted};
+use crate::advisory::{Key, Numbers, Scope, Wanted};
 use crate::client::Notice;
 use crate::context::SessionContext;
 use crate::error::unsupported;
@@ -69,10 +69,11 @@ impl LockFunction {
             Err(_) => Vec::new(),
         };
         let (advisory, entry) = (&context.shared().advisory, &context.entry);
-        let key = match second {
-            Value::Null => Key::One(integer_of(first)),
-            second => Key::Two(integer_of(first) as i32, integer_of(second) as i32),
+        let numbers = match second {
+            Value::Null => Numbers::One(integer_of(first)),
+            second => Numbers::Two(integer_of(first) as i32, integer_of(second) as i32),
         };
+        let key = Key { database: context.shared().number(), numbers };
         Ok(match self {
             LockFunction::Cancel | LockFunction::Terminate if context.is_rehearsing() => Value::Bool(true),
             LockFunction::Cancel => Value::Bool(cancel(integer_of(first), context)?),

@@ -37,7 +37,7 @@ impl NotificationFunction {
                 context.notify(text_of(&arguments[0]), text_of(&arguments[1]))?;
                 Value::text("")
             }
-            NotificationFunction::QueueUsage => Value::Float8(context.shared().listeners.usage()),
+            NotificationFunction::QueueUsage => Value::Float8(context.shared().listeners().usage()),
         })
     }
 }

@@ -7,6 +7,7 @@ use super::moment::DAY;
 use crate::SqlError;
 use crate::context::SessionContext;
 use crate::expr::{Env, Strictness, cast};
+use crate::schema::DATABASE;
 use crate::types::now;
 use hotrow_storage::{Type, Value};
 use std::time::Duration;
@@ -131,7 +132,10 @@ impl SessionFunction {
             }
             SessionFunction::Version => Value::text(crate::settings::VERSION),
             SessionFunction::CurrentUser => Value::text(env.user),
-            SessionFunction::CurrentDatabase => Value::text(crate::schema::DATABASE),
+            SessionFunction::CurrentDatabase => {
+                let name = env.context.map_or(DATABASE, |context| context.shared().name());
+                Value::Text(name.to_owned().into())
+            }
             SessionFunction::CurrentSchema => {
                 let schema = env.context.and_then(|context| context.view().current_schema().map(str::to_owned));
                 schema.map_or(Value::Null, |schema| Value::Text(schema.into()))

@@ -1,0 +1,53 @@
+//! The databases that a transaction makes, renames and drops.
+
+use crate::SqlError;
+use crate::catalog::stored::{Entry, database_entry};
+use crate::cluster::Cluster;
+use crate::contents::Contents;
+use hotrow_sync::Arc;
+
+/// A database that a transaction makes, renames or drops.
+#[derive(Debug)]
+pub(crate) enum DatabaseChange {
+    /// The transaction makes the database. Nobody else knows of it yet.
+    Made(Arc<Contents>),
+    /// The transaction gives the database this name. Nobody can connect to it meanwhile.
+    Renamed(Arc<Contents>, Arc<str>),
+    /// The transaction drops the database. Nobody can connect to it any more.
+    Dropped(Arc<Contents>),
+}
+
+impl DatabaseChange {
+    /// Returns the definitions that the change stores.
+    ///
+    /// # Errors
+    /// If a definition cannot be stored.
+    pub(crate) fn entries(&self) -> Result<Vec<Entry>, SqlError> {
+        let made = |name: &str, contents: &Contents| database_entry(name, contents.number, contents.stored.as_ref());
+        let gone = |contents: &Contents| database_entry(&contents.name, contents.number, None);
+        Ok(match self {
+            DatabaseChange::Made(contents) => vec![made(&contents.name, contents)?],
+            DatabaseChange::Renamed(contents, name) => vec![gone(contents)?, made(name, contents)?],
+            DatabaseChange::Dropped(contents) => vec![gone(contents)?],
+        })
+    }
+
+    /// Publishes the change, if its transaction `commits`, or undoes it. Drops the tables of a database that is gone.
+    pub(crate) fn end(self, cluster: &Cluster, commits: bool) {
+        match (self, commits) {
+            (DatabaseChange::Renamed(contents, name), true) => {
+                // Nobody else has it.
+                if let Ok(contents) = Arc::try_unwrap(contents) {
+                    cluster.add(Arc::new(Contents { name, ..contents }));
+                }
+            }
+            (DatabaseChange::Made(contents), true)
+            | (DatabaseChange::Renamed(contents, _) | DatabaseChange::Dropped(contents), false) => {
+                cluster.add(contents);
+            }
+            (DatabaseChange::Made(contents), false) | (DatabaseChange::Dropped(contents), true) => {
+                contents.all_tables().into_iter().for_each(|table| cluster.engine().drop_table(table));
+            }
+        }
+    }
+}
