@@ -65,6 +65,33 @@ fn a_database_goes_with_its_tables() {
     }
 }
 
+/// A plan of a database is not used in another one that has or gets its name.
+#[test]
+fn plans_do_not_outlive_their_database() {
+    for engine in ENGINES {
+        let main = database(engine);
+        let mut one = session(&main);
+        let of = |name: &str, sql: &str| outcome(&mut session(&main.named(name).expect("a database")), sql);
+        for name in ["d1", "d2"] {
+            run(&mut one, &format!("create database {name}"));
+            assert_eq!(of(name, "create table t (a int primary key, b text)"), "CREATE TABLE", "{engine}");
+            assert_eq!(of(name, &format!("insert into t values (1, '{name}')")), "INSERT 0 1", "{engine}");
+            assert_eq!(of(name, "select b from t where a = 1"), name, "{engine}");
+        }
+        run(&mut one, "alter database d1 rename to d3");
+        run(&mut one, "alter database d2 rename to d1");
+        assert_eq!(of("d1", "select b from t where a = 1"), "d2", "{engine}");
+        assert_eq!(of("d3", "select b from t where a = 1"), "d1", "{engine}");
+        assert_eq!(of("d1", "insert into t values (2, 'new')"), "INSERT 0 1", "{engine}");
+        assert_eq!(of("d3", "select count(*) from t"), "1", "{engine}");
+        run(&mut one, "drop database d1");
+        run(&mut one, "create database d1");
+        assert_eq!(of("d1", "create table t (a int primary key, b text)"), "CREATE TABLE", "{engine}");
+        assert_eq!(of("d1", "insert into t values (1, 'again')"), "INSERT 0 1", "{engine}");
+        assert_eq!(of("d1", "select b from t where a = 1"), "again", "{engine}");
+    }
+}
+
 #[test]
 fn a_database_in_use_stays() {
     let main = database("ilock");
@@ -91,7 +118,10 @@ fn mistakes_are_refused() {
             ("begin; create database x", "25001"),
             ("rollback; do $$ begin create database x; end $$", "25001"),
             ("create database x template other", "0A000"),
+            ("create database x template nope", "3D000"),
             ("create database x encoding 'latin1'", "0A000"),
+            ("create database x encoding 'nope'", "42704"),
+            ("drop database template1", "42809"),
             ("create database x owner nobody", "42704"),
             ("create database x encoding 'utf8' encoding 'utf8'", "42601"),
             ("create database x connection limit 3", "0A000"),

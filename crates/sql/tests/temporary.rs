@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{check, database, outcome, query, run, session};
+use common::{Recorder, check, database, outcome, query, run, session};
 
 /// Engines that are unlike each other: locks, versions, plans, one at a time.
 const ENGINES: [&str; 7] = ["ilock", "mvo", "mvl", "1v", "vll", "orthrus", "serial"];
@@ -138,4 +138,15 @@ fn what_would_outlive_them_is_refused() {
             ("create temp view public.x as select 1", "42P16"),
         ],
     );
+}
+
+#[test]
+fn rows_are_copied_into_one_in_a_read_only_transaction() {
+    let database = database("ilock");
+    let mut session = session(&database);
+    run(&mut session, "create temp table t (id int); create table p (id int); begin read only");
+    let mut client = Recorder { input: vec![b"1\n2\n".to_vec()], ..Recorder::default() };
+    session.simple_query("copy t from stdin", &mut client).expect("a temporary table");
+    assert_eq!(outcome(&mut session, "select sum(id) from t"), "3");
+    assert_eq!(outcome(&mut session, "copy p from stdin"), "25006");
 }

@@ -98,6 +98,12 @@ impl<'a> Binder<'a> {
         bound
     }
 
+    /// Returns the name, in the form of [`qualified`](super::scope::qualified), of a FROM item that is written with its
+    /// schema.
+    pub(super) fn qualified(&self, schema: &str, name: &str) -> String {
+        super::scope::qualified(self.view.schema_of(schema), name)
+    }
+
     /// Returns the full name of the relation that a name means. In a view, the name means what it meant when the view
     /// was made.
     ///

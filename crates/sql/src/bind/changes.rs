@@ -22,11 +22,13 @@ use crate::{SqlError, state};
 use hotrow_storage::TableId;
 use sqlparser::ast::{self, SetExpr};
 
-/// Returns the INSERT, UPDATE or DELETE that a query stands for: the parser makes a query of such a statement if WITH
-/// precedes it, or if it stands in WITH.
+/// Returns the INSERT, UPDATE, DELETE or MERGE that a query stands for: the parser makes a query of such a statement if
+/// WITH precedes it, or if it stands in WITH.
 pub(super) fn change(query: &ast::Query) -> Option<&ast::Statement> {
     match &*query.body {
-        SetExpr::Insert(change) | SetExpr::Update(change) | SetExpr::Delete(change) => Some(change),
+        SetExpr::Insert(change) | SetExpr::Update(change) | SetExpr::Delete(change) | SetExpr::Merge(change) => {
+            Some(change)
+        }
         _ => None,
     }
 }

@@ -149,7 +149,7 @@ impl Binder<'_> {
     }
 
     /// Returns the positions of the columns that an INSERT or COPY fills.
-    fn targets(&self, table: &Table, columns: &[ast::ObjectName]) -> Result<Vec<usize>, SqlError> {
+    pub(super) fn targets(&self, table: &Table, columns: &[ast::ObjectName]) -> Result<Vec<usize>, SqlError> {
         if columns.is_empty() {
             return Ok((0..table.visible()).collect());
         }
@@ -196,7 +196,7 @@ impl Binder<'_> {
                     continue;
                 }
                 let target = *targets.get(exprs.len()).ok_or_else(too_many_values)?;
-                exprs.push(self.value_or_default(expr, table, target)?);
+                exprs.push(self.value_or_default(expr, table, target, &Scope::default())?);
             }
             rows.push(exprs);
         }
@@ -215,12 +215,18 @@ impl Binder<'_> {
     }
 
     /// Binds a value for a column. Returns `None` if it is DEFAULT.
-    fn value_or_default(&mut self, expr: &A, table: &Table, target: usize) -> Result<Option<Expr>, SqlError> {
+    pub(super) fn value_or_default(
+        &mut self,
+        expr: &A,
+        table: &Table,
+        target: usize,
+        scope: &Scope,
+    ) -> Result<Option<Expr>, SqlError> {
         if is_default(expr) {
             return Ok(None);
         }
         let column = &table.schema.columns[target];
-        let typed = self.plain(expr, &Scope::default(), "VALUES")?;
+        let typed = self.plain(expr, scope, "VALUES")?;
         let assigned = self.assign(typed, &column.name, column.ty);
         assigned.map(Some).map_err(|error| match expr {
             A::Value(value) if error.position.is_none() => self.locate(error, value.span),
@@ -292,7 +298,7 @@ impl Binder<'_> {
     }
 
     /// Returns the table that a statement changes, and the FROM clause that joins it with the other items.
-    fn changed(
+    pub(super) fn changed(
         &mut self,
         target: &ast::TableWithJoins,
         others: &[ast::TableWithJoins],
@@ -343,7 +349,7 @@ impl Binder<'_> {
     }
 
     /// Binds the assignments of SET. Returns the positions of the columns with their new values.
-    fn assignments(
+    pub(super) fn assignments(
         &mut self,
         list: &[ast::Assignment],
         table: &Table,
@@ -439,7 +445,7 @@ impl Binder<'_> {
 }
 
 /// Makes an access whose keys come from another query.
-fn by_key(table: Arc<Table>) -> Access {
+pub(super) fn by_key(table: Arc<Table>) -> Access {
     Access { table, path: Path::Key(Vec::new()), filter: None, lock: LockFor::Update }
 }
 
@@ -485,7 +491,7 @@ fn is_default(expr: &A) -> bool {
 
 /// Refuses an INSERT that gives a value to a generated column, or to an identity column to which only its sequence
 /// gives values unless the statement is `overriding`.
-fn check_given(
+pub(super) fn check_given(
     table: &Table,
     targets: &[usize],
     is_given: impl Fn(usize) -> bool,
@@ -515,7 +521,7 @@ fn generated_always(table: &Table, column: usize, message: String) -> SqlError {
     SqlError::new(state::GENERATED_ALWAYS, message).detail(detail)
 }
 
-fn check_width(given: usize, wanted: usize) -> Result<(), SqlError> {
+pub(super) fn check_width(given: usize, wanted: usize) -> Result<(), SqlError> {
     if given > wanted { Err(too_many_values()) } else { Ok(()) }
 }
 

@@ -81,6 +81,10 @@ impl Lines {
                     }
                 });
             }
+            Plan::Merge(merge) => {
+                self.change("Merge", merge.table.plain_name());
+                self.nested(|out| out.node(&merge.source));
+            }
             _ => self.line("Utility Statement"),
         }
     }

@@ -147,7 +147,10 @@ impl Binder<'_> {
             [schema, relation, column] if ["pg_catalog", "information_schema"].contains(&fold(schema).as_str()) => {
                 (fold(relation), relation, column)
             }
-            [schema, relation, column] => (super::scope::qualified(&fold(schema), &fold(relation)), relation, column),
+            [schema, relation, column] => {
+                let schema = fold(schema);
+                (self.qualified(&schema, &fold(relation)), relation, column)
+            }
             _ => return Err(unsupported("a name of this many parts")),
         };
         if !self.knows_relation(&name, scope) {

@@ -155,7 +155,9 @@ impl Binder<'_> {
         }
         let written = object_name(name)?;
         self.view.check_database(&written)?;
-        if let Some(relation) = system::relation(&written.parts()) {
+        if let Some(relation) = system::relation(&written.parts())
+            && !self.view.hides_system(&written)
+        {
             let columns = relation.all_columns().map(|(name, ty)| (name.to_owned(), ty));
             let columns = OutputColumn::of_relation(system::number_of_system_relation(relation), columns);
             let name = Some(relation.name.to_owned());
@@ -357,7 +359,8 @@ fn way_of(operator: &JoinOperator) -> Result<(Way, &JoinConstraint), SqlError> {
     Ok(way)
 }
 
-fn outer_join(left: Group, right: Group, on: Vec<Expr>, full: bool) -> Group {
+/// Joins two groups by an outer join, whose right side may be missing.
+pub(super) fn outer_join(left: Group, right: Group, on: Vec<Expr>, full: bool) -> Group {
     let columns = left.columns().start.min(right.columns().start)..left.columns().end.max(right.columns().end);
     let item = Item::Outer(Box::new(OuterJoin { full, left, right, on }));
     Group { sources: vec![Source { item, columns }], conditions: Vec::new() }

@@ -36,7 +36,7 @@
 //! | `window`, `windows` | window functions, and the operators that run them |
 //! | `path`, `bounds` | how a table's rows are found, and the bounds that conditions imply for an index |
 //! | `hidden` | the conditions and orders that indexes on expressions and partial indexes serve |
-//! | `dml`, `conflict` | INSERT, UPDATE, DELETE; the target of ON CONFLICT |
+//! | `dml`, `conflict`, `merge` | INSERT, UPDATE, DELETE; the target of ON CONFLICT; MERGE |
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
 //! | `ddl`, `index` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE; those of indexes |
@@ -83,6 +83,7 @@ mod interval_literals;
 mod join;
 mod json;
 mod limits;
+mod merge;
 mod names;
 mod operators;
 mod ordered_set;

@@ -354,8 +354,8 @@ impl Binder<'_> {
                 }
                 SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
                     let name = match &name_parts(name)?[..] {
-                        [schema, name] if !scope.has(name) || scope.has(&super::scope::qualified(schema, name)) => {
-                            super::scope::qualified(schema, name)
+                        [schema, name] if !scope.has(name) || scope.has(&self.qualified(schema, name)) => {
+                            self.qualified(schema, name)
                         }
                         parts => parts.last().cloned().unwrap_or_default(),
                     };

@@ -79,6 +79,7 @@ impl Binder<'_> {
             S::Insert(insert) => self.insert(insert)?,
             S::Update(update) => self.update(update)?,
             S::Delete(delete) => self.delete(delete)?,
+            S::Merge(merge) => self.merge_into(merge)?,
             S::Call(function) => self.call_statement(function)?,
             S::CreateTable(_)
             | S::CreateIndex(_)

@@ -33,6 +33,7 @@ impl Binder<'_> {
                     let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, message);
                     Err(self.locate(error, cte.alias.name.span))
                 }
+                Some(ast::Statement::Merge(_)) => Err(unsupported("MERGE in WITH")),
                 Some(change) => self.change_in_with(&cte.query, change),
                 None if with.recursive => self.recursive_query(&name, cte),
                 None => self.inner_query(&cte.query),
@@ -71,6 +72,7 @@ impl Binder<'_> {
             ast::Statement::Insert(insert) => self.insert(insert)?,
             ast::Statement::Update(update) => self.update(update)?,
             ast::Statement::Delete(delete) => self.delete(delete)?,
+            ast::Statement::Merge(merge) => self.merge_into(merge)?,
             other => return Err(unsupported(&other.to_string())),
         };
         if let Some(source) = plan.query_mut() {

@@ -39,8 +39,14 @@ impl View<'_> {
     }
 
     /// Returns the name of the schema that a written name of a schema means.
-    fn schema_of<'n>(&'n self, written: &'n str) -> &'n str {
+    pub fn schema_of<'n>(&'n self, written: &'n str) -> &'n str {
         self.temporary.schema().filter(|_| written == temporary::ALIAS).unwrap_or(written)
+    }
+
+    /// Whether a temporary relation hides the system relation of this name.
+    pub fn hides_system(&self, name: &RelationName) -> bool {
+        let own = self.implicit_schema().filter(|_| name.schema.is_none());
+        own.is_some_and(|schema| self.has_relation(&full(schema, &name.name)))
     }
 
     /// Whether a relation that is created under this name is temporary, even if the statement does not say so.

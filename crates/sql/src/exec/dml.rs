@@ -414,7 +414,13 @@ impl<'i> Inserter<'i> {
         (0..self.defaulted.len()).try_for_each(|at| self.set_default(self.defaulted[at]))
     }
 
-    fn set_default(&mut self, column: usize) -> Result<(), SqlError> {
+    /// Returns what is left to do after the last row.
+    pub(super) fn into_events(self) -> Option<Events<'i>> {
+        self.events
+    }
+
+    /// Gives a column its default.
+    pub(super) fn set_default(&mut self, column: usize) -> Result<(), SqlError> {
         let value = match self.insert.defaults.get(column) {
             Some(Some(default)) => default.eval(&self.env, &Input::NONE)?,
             _ => Value::Null,

@@ -14,7 +14,7 @@
 //! | `kept` | rows that are kept while the transaction does something else |
 //! | `sets` | UNION, INTERSECT, EXCEPT, WITH |
 //! | `subquery` | subqueries of expressions |
-//! | `dml` | INSERT, UPDATE, DELETE |
+//! | `dml`, `merge` | INSERT, UPDATE, DELETE; MERGE |
 //! | `dml_from` | UPDATE … FROM, DELETE … USING |
 //! | `foreign_key` | what foreign keys check, and their actions |
 //! | `trigger` | triggers that fire |
@@ -63,6 +63,7 @@ mod json_rows;
 mod kept;
 mod like;
 mod measured;
+mod merge;
 mod ordered_set;
 mod partition;
 mod procedure;
@@ -181,6 +182,7 @@ impl Exec<'_> {
             Plan::Insert(insert) => self.insert(insert, sink),
             Plan::Update(update) => self.update(update, sink),
             Plan::Delete(delete) => self.delete(delete, sink),
+            Plan::Merge(merge) => self.merge(merge),
             Plan::Call(call) => {
                 let row = self.call(call, read_only)?;
                 if !row.is_empty() {

@@ -21,7 +21,7 @@ impl Ddl<'_> {
     /// stays until the relation is there.
     ///
     /// # Errors
-    /// 42P16 if the statement says TEMPORARY and the name says another schema.
+    /// 42P16 if the statement says TEMPORARY and the name says another schema, 3F000 if there is no such schema.
     pub(super) fn placed(&mut self, name: &RelationName, temporary: bool) -> Result<String, Fail> {
         if self.view().is_for_temporary(name) {
             return Ok(full(self.context.temporary_schema(), &name.name));
@@ -30,6 +30,7 @@ impl Ddl<'_> {
             return self.lasting_place(name);
         }
         if name.schema.is_some() {
+            self.view().place(name)?;
             let message = "cannot create temporary relation in non-temporary schema";
             return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message).into());
         }

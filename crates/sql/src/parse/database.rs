@@ -31,6 +31,8 @@ pub struct CreateDatabase {
     pub name: String,
     /// OWNER
     pub owner: Option<String>,
+    /// TEMPLATE
+    pub template: Option<String>,
     /// The locales for which the statement asks.
     pub locales: Vec<String>,
 }
@@ -107,8 +109,11 @@ fn create(cursor: &mut Cursor<'_>) -> Result<CreateDatabase, SqlError> {
                 }
                 true
             }
-            "template" => ["template0", "template1"].contains(&plain.as_str()),
-            "encoding" => ["utf8", "utf-8", "unicode", "6"].contains(&plain.as_str()),
+            "template" => {
+                create.template = Some(value.clone());
+                true
+            }
+            "encoding" => is_utf8(&value)?,
             "tablespace" => plain == "pg_default",
             "locale_provider" => plain == "libc",
             "connection limit" => plain == "-1",
@@ -124,4 +129,22 @@ fn create(cursor: &mut Cursor<'_>) -> Result<CreateDatabase, SqlError> {
         seen.push(option);
     }
     Ok(create)
+}
+
+/// Whether an encoding is UTF-8.
+///
+/// # Errors
+/// 42704 if PostgreSQL has no such encoding.
+fn is_utf8(encoding: &str) -> Result<bool, SqlError> {
+    const OTHERS: [&str; 12] =
+        ["sqlascii", "latin", "iso", "win", "windows", "euc", "koi8", "sjis", "big5", "gbk", "gb18030", "uhc"];
+    let plain: String = encoding.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
+    if ["utf8", "unicode", "6"].contains(&plain.as_str()) {
+        return Ok(true);
+    }
+    if plain.parse::<u8>().is_ok() || OTHERS.iter().any(|other| plain.starts_with(other)) {
+        return Ok(false);
+    }
+    let message = format!("{encoding} is not a valid encoding name");
+    Err(SqlError::new(state::UNDEFINED_OBJECT, message))
 }

@@ -45,7 +45,8 @@ impl Normalised {
         self.kinds.clear();
         self.values.clear();
         let [first, .., last] = tokens else { return false };
-        let cached = ["select", "insert", "update", "delete", "values", "call"].iter().any(|word| first.is(sql, word));
+        let cached =
+            ["select", "insert", "update", "delete", "merge", "values", "call"].iter().any(|word| first.is(sql, word));
         if !cached || last.end - first.start > MAX_TEXT {
             return false;
         }

@@ -28,6 +28,7 @@ impl Plan {
             },
             Plan::Update(update) => update.source.as_deref(),
             Plan::Delete(delete) => delete.source.as_deref(),
+            Plan::Merge(merge) => Some(&merge.source),
             _ => None,
         }
     }
@@ -44,6 +45,7 @@ impl Plan {
             },
             Plan::Update(update) => update.source.as_deref_mut(),
             Plan::Delete(delete) => delete.source.as_deref_mut(),
+            Plan::Merge(merge) => Some(&mut merge.source),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! INSERT, UPDATE and DELETE.
+//! INSERT, UPDATE, DELETE and MERGE.
 
 use super::access::Access;
 use super::foreign_keys::Graph;
@@ -114,4 +114,43 @@ pub struct Delete {
     pub returning: Option<Vec<Expr>>,
     /// The checks and actions for foreign keys, and the triggers; `None` if the DELETE affects neither.
     pub consequences: Option<Arc<Graph>>,
+}
+
+/// The plan of a MERGE.
+#[derive(Debug)]
+pub struct Merge {
+    /// The table that changes.
+    pub table: Arc<Table>,
+    /// The query that joins the source with the table. A row of it has the key of the row of the table, and then the
+    /// columns of the table and those of the source. If no row of the table matches, the key and the columns of the
+    /// table are NULL.
+    pub source: Node,
+    /// The clauses. The expressions of a clause refer to the columns of the table, followed by those of the source.
+    pub clauses: Vec<MergeClause>,
+    /// Whether a function that the statement calls may change its rows meanwhile.
+    pub rechecks: bool,
+}
+
+/// A WHEN clause of a MERGE.
+#[derive(Debug)]
+pub struct MergeClause {
+    /// Whether the clause is for rows of the source that match a row of the table.
+    pub matched: bool,
+    /// The condition after AND.
+    pub condition: Option<Expr>,
+    /// The action after THEN.
+    pub action: MergeAction,
+}
+
+/// The action of a clause of MERGE.
+#[derive(Debug)]
+pub enum MergeAction {
+    /// DO NOTHING
+    Nothing,
+    /// UPDATE of the row that matches.
+    Update(Update),
+    /// DELETE of the row that matches.
+    Delete(Delete),
+    /// INSERT, with the values of its targets. `None` stands for DEFAULT.
+    Insert(Insert, Vec<Option<Expr>>),
 }

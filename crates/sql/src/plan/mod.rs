@@ -39,7 +39,7 @@ pub mod window;
 pub use access::{Access, List, Path, Range};
 pub use aggregate::{AggregateCall, AggregateFunction, AggregateOrder, OrderedSet};
 pub use analysis::Analysis;
-pub use change::{Delete, Insert, OnConflict, Source, Update};
+pub use change::{Delete, Insert, Merge, MergeAction, MergeClause, OnConflict, Source, Update};
 pub use foreign_keys::{Change, ChangePlan, Firing, Graph, Keys, Reference, Referred, Triggers};
 pub use node::{GroupingSets, HashJoin, JoinKey, JoinKind, Match, NestedLoop, Node, Recursive, SortKey};
 pub use procedure::{

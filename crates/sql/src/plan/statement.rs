@@ -1,7 +1,7 @@
 //! Plans of statements, with the texts from which they were made.
 
 use super::analysis::Analysis;
-use super::change::{Delete, Insert, Update};
+use super::change::{Delete, Insert, Merge, Update};
 use super::node::Node;
 use super::procedure::Call;
 use crate::catalog::expected::Expected;
@@ -31,6 +31,8 @@ pub enum Plan {
     Update(Box<Update>),
     /// DELETE
     Delete(Box<Delete>),
+    /// MERGE
+    Merge(Box<Merge>),
     /// CALL
     Call(Call),
     /// A DDL statement. It is bound when it runs, because its meaning depends on the catalog of that moment.
@@ -84,6 +86,8 @@ pub fn writing(plan: &Plan) -> Option<&'static str> {
         Plan::Insert(insert) if is_temporary(insert.table.name()) => return None,
         Plan::Update(update) if is_temporary(update.access.table.name()) => return None,
         Plan::Delete(delete) if is_temporary(delete.access.table.name()) => return None,
+        Plan::Merge(merge) if is_temporary(merge.table.name()) => return None,
+        Plan::Merge(_) => "MERGE",
         Plan::Insert(_) => "INSERT",
         Plan::Update(_) => "UPDATE",
         Plan::Delete(_) => "DELETE",
@@ -114,7 +118,7 @@ pub fn changes_in_with(plan: &Plan) -> bool {
 /// Whether a plan changes rows or definitions, apart from what the procedures and functions do that it calls.
 fn changes_itself(plan: &Plan) -> bool {
     match plan {
-        Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Ddl(_) | Plan::CreateAs(_) => true,
+        Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) | Plan::Ddl(_) | Plan::CreateAs(_) => true,
         Plan::Utility(utility) => utility.writes().is_some(),
         Plan::Analyze(analysis) => changes_itself(&analysis.statement.plan),
         Plan::Empty | Plan::Query(_) | Plan::Call(_) | Plan::Declare(_) | Plan::Explain(_) => false,

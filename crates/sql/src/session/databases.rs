@@ -12,6 +12,7 @@ use crate::catalog::{Catalog, place_log, stored};
 use crate::cluster::Cluster;
 use crate::contents::Contents;
 use crate::context::DatabaseChange;
+use crate::error::unsupported;
 use crate::exec::Fail;
 use crate::notifications::Listeners;
 use crate::parse::database::{CreateDatabase, DatabaseStatement};
@@ -51,6 +52,10 @@ impl Session {
                 self.ddl(|ddl| ddl.check_owner(owner).map(|()| tag).map_err(Fail::from), output)?;
             }
             DatabaseStatement::Drop { name, if_exists, force } => {
+                if TEMPLATES.contains(&name.as_str()) {
+                    let message = "cannot drop a template database";
+                    return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
+                }
                 if self.lock_database(name)?.is_some() {
                     let contents = self.take_database(name, "drop", *force)?;
                     self.context.transaction.databases.push(DatabaseChange::Dropped(contents));
@@ -87,7 +92,7 @@ impl Session {
     }
 
     fn create_database(&mut self, create: &CreateDatabase, output: &mut Output<'_>) -> Result<(), Fail> {
-        let CreateDatabase { name, owner, locales } = create;
+        let CreateDatabase { name, owner, template, locales } = create;
         self.ddl(
             |ddl| {
                 ddl.check_memory()?;
@@ -97,6 +102,16 @@ impl Session {
             output,
         )?;
         self.claim_database(name)?;
+        match template.as_deref().filter(|template| !TEMPLATES.contains(template)) {
+            Some(template) if self.cluster().database(template).is_some() => {
+                return Err(unsupported("a database as a template").into());
+            }
+            Some(template) => {
+                let message = format!("template database \"{template}\" does not exist");
+                return Err(SqlError::new(state::INVALID_CATALOG_NAME, message).into());
+            }
+            None => {}
+        }
         if let Some(locale) = locales.first() {
             self.warn(
                 output,
@@ -121,6 +136,9 @@ impl Session {
     }
 
     fn rename_database(&mut self, name: &str, new: &str) -> Result<(), Fail> {
+        // In the order of the names, since two sessions may rename at once.
+        self.lock_database(name.min(new))?;
+        self.lock_database(name.max(new))?;
         self.lock_database(name)?.ok_or_else(|| undefined(name))?;
         self.claim_database(new)?;
         let contents = self.take_database(name, "rename", false)?;

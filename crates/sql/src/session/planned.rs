@@ -291,6 +291,7 @@ pub(super) fn is_plannable(plan: &Plan) -> bool {
         | Plan::Insert(_)
         | Plan::Update(_)
         | Plan::Delete(_)
+        | Plan::Merge(_)
         | Plan::Call(_)
         | Plan::Declare(_)
         | Plan::CreateAs(_) => true,

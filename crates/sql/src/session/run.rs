@@ -253,6 +253,7 @@ impl Session {
             Plan::Insert(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("INSERT 0", rows)),
             Plan::Update(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("UPDATE", rows)),
             Plan::Delete(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("DELETE", rows)),
+            Plan::Merge(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("MERGE", rows)),
             Plan::Call(_) => self.execute_rows(statement, params, output).map(|_| Tag::Word("CALL")),
         }
     }

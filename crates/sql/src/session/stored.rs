@@ -2,11 +2,13 @@
 //! changes something may be refused, and the numbers of sequences are seen only when no crash can give them again.
 
 use super::Session;
+use crate::catalog::is_temporary;
 use crate::catalog::place_log::refused;
 use crate::catalog::stored::{Entry, Stored, entries};
 use crate::context::DatabaseChange;
 use crate::exec::Fail;
-use crate::plan::{Statement, read_only_violation};
+use crate::parse::utility::Utility;
+use crate::plan::{Plan, Statement, read_only_violation};
 use hotrow_storage::Refusal;
 use hotrow_txn::{Abort, Accesses, Begin, Transaction};
 
@@ -18,6 +20,7 @@ impl Session {
     #[inline]
     pub(super) fn check_writes(&mut self, statement: &Statement) -> Result<(), Fail> {
         if self.context.transaction.read_only.get()
+            && !self.copies_to_temporary(statement)
             && let Some(error) = read_only_violation(&statement.plan)
         {
             return Err(error.into());
@@ -29,6 +32,12 @@ impl Session {
             self.transaction.has_changes = true;
         }
         Ok(())
+    }
+
+    /// Whether a statement is COPY FROM into a temporary table.
+    fn copies_to_temporary(&self, statement: &Statement) -> bool {
+        let Plan::Utility(utility) = &statement.plan else { return false };
+        matches!(&**utility, Utility::Copy(copy) if copy.from && is_temporary(&self.context.view().find(&copy.table)))
     }
 
     /// Whether the client must be told that the log has failed while its transaction committed. A transaction that has

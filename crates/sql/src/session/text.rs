@@ -225,9 +225,11 @@ impl Session {
 /// plan; and the text without its literals.
 fn push_key(key: &mut String, context: &SessionContext, normalised: &Normalised) {
     context.push_styles_key(key);
-    if context.shared().number() != DATABASE_NUMBER {
-        key.push_str(context.shared().name());
-        key.push('\0');
+    // Another database may get the name later.
+    let number = context.shared().number();
+    if number != DATABASE_NUMBER {
+        key.push_str(&number.to_string());
+        key.push('\u{1}');
     }
     if let Some(path) = context.path.as_deref() {
         path.push_key(key);

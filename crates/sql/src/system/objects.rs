@@ -151,6 +151,7 @@ pub(super) fn number_of_default(context: &SessionContext, table: &Table, column:
 /// none.
 pub(crate) fn number_of_relation(context: &SessionContext, name: &str) -> Option<u32> {
     let written = written_name(name).ok()?;
+    context.view().check_database(&written).ok()?;
     let plain = &written.name;
     let system = || {
         let schema = written.schema.as_deref().unwrap_or("pg_catalog");

@@ -106,6 +106,8 @@ impl Foresight<'_> {
                 Ok(rows && update.consequences.is_none() && !moves_entries(update))
             }
             Plan::Delete(delete) => self.delete(delete),
+            // The rows are those of a join.
+            Plan::Merge(_) => Ok(false),
             Plan::Call(call) => Ok(self.call(call)),
             Plan::Analyze(analysis) => self.plan(&analysis.statement.plan, limited),
             Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) | Plan::Declare(_) => Ok(false),

@@ -93,6 +93,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_encoding_to_char" => overloads![Encoding(Int4) -> Text],
         "pg_char_to_encoding" => overloads![EncodingNumber(Text) -> Int4],
         "pg_tablespace_location" => overloads![Empty(Int4) -> Text],
+        "pg_is_other_temp_schema" => overloads![OtherTemporarySchema(Oid) -> Bool],
         "pg_my_temp_schema" => overloads![TemporarySchema() -> Oid],
         "pg_database_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         "pg_size_pretty" => overloads![PrettySize(Int8) -> Text],
@@ -234,10 +235,9 @@ impl CatalogFunction {
                 Ok(Value::Int4(if is_utf8 { 6 } else { -1 }))
             }
             CatalogFunction::Empty => Ok(Value::text("")),
-            CatalogFunction::TemporarySchema => {
-                let number = |schema: &str| system::number_of_schema_name(context, schema);
-                Ok(found(Some(context.view().temporary.schema().and_then(number).unwrap_or(0))))
-            }
+            // A session does not see the schemas of others.
+            CatalogFunction::OtherTemporarySchema => Ok(Value::Bool(false)),
+            CatalogFunction::TemporarySchema => Ok(found(Some(temporary_schema(context)))),
             CatalogFunction::CurrentSchemas => {
                 let view = context.view();
                 let path: Vec<_> = view.path_schemas().collect();
@@ -256,7 +256,7 @@ impl CatalogFunction {
                     Ok(found(text_of(first).parse().ok()))
                 }
                 None => {
-                    crate::parse::written_name(text_of(first))?;
+                    context.view().check_database(&crate::parse::written_name(text_of(first))?)?;
                     Err(crate::schema::undefined_table(text_of(first)))
                 }
             },
@@ -266,6 +266,12 @@ impl CatalogFunction {
             CatalogFunction::TypeName => text(Some(system::name_of_object(context, Registry::Type, number))),
         }
     }
+}
+
+/// Returns the OID of the schema of the session's temporary relations, or zero if the session has never had any.
+fn temporary_schema(context: &SessionContext) -> u32 {
+    let number = |schema: &str| system::number_of_schema_name(context, schema);
+    context.view().temporary.schema().and_then(number).unwrap_or(0)
 }
 
 /// Returns the OID of the type that a text names.

@@ -292,6 +292,8 @@ pub enum CatalogFunction {
     DatabaseSize,
     EncodingNumber,
     Empty,
+    /// Whether the schema with an OID is one of another session's temporary relations (`pg_is_other_temp_schema`).
+    OtherTemporarySchema,
     /// The OID of the schema of the session's temporary relations (`pg_my_temp_schema`). The result is zero if the
     /// session has never had any.
     TemporarySchema,

@@ -205,9 +205,9 @@ impl<'b> Reader<'b> {
 
     /// Reads `DECLARE name type [:= value]; …`.
     fn declarations(&mut self) -> Result<Vec<Declaration<Written>>, SqlError> {
-        const AFTER: [&str; 13] = [
-            "begin", "select", "values", "with", "insert", "update", "delete", "call", "if", "set", "return", "end",
-            "declare",
+        const AFTER: [&str; 14] = [
+            "begin", "select", "values", "with", "insert", "update", "delete", "merge", "call", "if", "set", "return",
+            "end", "declare",
         ];
         let mut declarations = Vec::new();
         while self.cursor.take("declare") {
@@ -313,7 +313,7 @@ impl<'b> Reader<'b> {
         let word = self.cursor.peek_word().unwrap_or_default();
         match word.as_str() {
             "declare" | "begin" => self.block(None).map(StepKind::Block),
-            "select" | "values" | "with" | "insert" | "update" | "delete" | "call" | "perform" => {
+            "select" | "values" | "with" | "insert" | "update" | "delete" | "merge" | "call" | "perform" => {
                 self.statement(|token, _| token.is_symbol(b';')).map(StepKind::Run)
             }
             "execute" => self.dynamic(|token, _| token.is_symbol(b';')).map(StepKind::Run),
@@ -461,15 +461,15 @@ impl<'b> Reader<'b> {
     /// Takes `INTO [STRICT] a, b` out of a statement's text, leaves blanks in its place, and returns the variables and
     /// whether there was STRICT. The INTO of an INSERT, which names its table, stays.
     fn take_into(&self, text: &mut String, tokens: &[Token]) -> Result<(Vec<TargetSyntax>, bool), SqlError> {
+        // The INTO of INSERT INTO and MERGE INTO names a table.
+        let names_table = |at: usize| at > 0 && ["insert", "merge"].iter().any(|word| tokens[at - 1].is(text, word));
         let mut depth = 0_i32;
         let mut found = None;
         for (at, token) in tokens.iter().enumerate() {
             match token.kind {
                 TokenKind::Symbol(b'(') => depth += 1,
                 TokenKind::Symbol(b')') => depth -= 1,
-                TokenKind::Word
-                    if depth == 0 && token.is(text, "into") && !(at > 0 && tokens[at - 1].is(text, "insert")) =>
-                {
+                TokenKind::Word if depth == 0 && token.is(text, "into") && !names_table(at) => {
                     found = Some(at);
                     break;
                 }
@@ -494,7 +494,7 @@ impl<'b> Reader<'b> {
 }
 
 /// The first words of the statements that a procedure cannot contain.
-const REFUSED: [&str; 22] = [
+const REFUSED: [&str; 21] = [
     "abort",
     "alter",
     "analyze",
@@ -508,7 +508,6 @@ const REFUSED: [&str; 22] = [
     "explain",
     "grant",
     "lock",
-    "merge",
     "prepare",
     "release",
     "reset",

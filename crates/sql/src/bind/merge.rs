@@ -1,0 +1,163 @@
+//! MERGE: rows of a source are compared with rows of a table, and change it by the first clause that fits.
+
+use super::binder::Binder;
+use super::condition::conjuncts;
+use super::dml::{by_key, check_given, check_width};
+use super::from::outer_join;
+use super::group::Columns;
+use super::query::PlanWithColumns;
+use super::scope::Scope;
+use crate::catalog::Table;
+use crate::error::unsupported;
+use crate::expr::Expr;
+use crate::plan::{Delete, Insert, Merge, MergeAction, MergeClause, Node, OnConflict, Plan, Source, Update};
+use crate::{SqlError, state};
+use hotrow_sync::Arc;
+use sqlparser::ast::{self, MergeClauseKind, MergeInsertKind, MergeUpdateKind};
+
+impl Binder<'_> {
+    pub(super) fn merge_into(&mut self, merge: &ast::Merge) -> Result<PlanWithColumns, SqlError> {
+        if merge.output.is_some() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"OUTPUT\""));
+        }
+        self.changes_rows = true;
+        let plain = |relation: &ast::TableFactor| ast::TableWithJoins { relation: relation.clone(), joins: Vec::new() };
+        let (table, mut from) = self.changed(&plain(&merge.table), &[])?;
+        let others = self.from(&[plain(&merge.source)])?;
+        let of_source = others.scope.clone();
+        from.scope.append(others.scope)?;
+        let typed = self.plain(&merge.on, &from.scope, "JOIN/ON")?;
+        let on = conjuncts(Some(self.condition(typed, "JOIN/ON")?));
+        let is_matched = |clause: &ast::MergeClause| clause.clause_kind == MergeClauseKind::Matched;
+        if merge.clauses.iter().all(is_matched) {
+            from.group.append(others.group);
+            from.group.conditions.extend(on);
+        } else {
+            from.group = outer_join(others.group, from.group, on, false);
+        }
+        let mut clauses: Vec<MergeClause> = Vec::with_capacity(merge.clauses.len());
+        for clause in &merge.clauses {
+            let matched = is_matched(clause);
+            if clauses.iter().any(|before| before.matched == matched && before.condition.is_none()) {
+                let message = "unreachable WHEN clause specified after unconditional WHEN clause";
+                return Err(SqlError::new(state::SYNTAX_ERROR, message));
+            }
+            clauses.push(self.merge_clause(clause, &table, if matched { &from.scope } else { &of_source })?);
+        }
+        let rechecks = self.depends.used.calls.writes;
+        let key = table.schema.key.iter().map(|&column| Expr::Column(column));
+        let mut exprs: Vec<_> = key.chain((0..self.select.columns).map(Expr::Column)).collect();
+        let planned = self.plan_group(from.group, &Columns::of(&exprs), &[])?;
+        for expr in &mut exprs {
+            planned.place(expr)?;
+        }
+        let source = Node::Project(Box::new(planned.node), exprs);
+        Ok((Plan::Merge(Box::new(Merge { table, source, clauses, rechecks })), None))
+    }
+
+    fn merge_clause(
+        &mut self,
+        clause: &ast::MergeClause,
+        table: &Arc<Table>,
+        scope: &Scope,
+    ) -> Result<MergeClause, SqlError> {
+        let matched = match clause.clause_kind {
+            MergeClauseKind::Matched => true,
+            MergeClauseKind::NotMatched => false,
+            kind => return Err(unsupported(&format!("WHEN {kind}"))),
+        };
+        let condition = match &clause.predicate {
+            Some(predicate) => {
+                let typed = self.plain(predicate, scope, "MERGE WHEN")?;
+                Some(check_plain(self.condition(typed, "WHEN")?)?)
+            }
+            None => None,
+        };
+        let action = match &clause.action {
+            ast::MergeAction::DoNothing { .. } => MergeAction::Nothing,
+            ast::MergeAction::Delete { .. } => {
+                let consequences = self.consequences(table, false, !table.rules.referrers.is_empty())?;
+                let access = by_key(table.clone());
+                MergeAction::Delete(Delete { access, source: None, rechecks: false, returning: None, consequences })
+            }
+            ast::MergeAction::Update(update) => MergeAction::Update(self.merge_update(update, table, scope)?),
+            ast::MergeAction::Insert(insert) => self.merge_insert(insert, table, scope)?,
+        };
+        Ok(MergeClause { matched, condition, action })
+    }
+
+    fn merge_update(
+        &mut self,
+        update: &ast::MergeUpdateExpr,
+        table: &Arc<Table>,
+        scope: &Scope,
+    ) -> Result<Update, SqlError> {
+        let MergeUpdateKind::Set(list) = &update.kind else {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"*\""));
+        };
+        if update.update_predicate.is_some() || update.delete_predicate.is_some() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"WHERE\""));
+        }
+        let mut assignments = self.assignments(list, table, scope)?;
+        for (_, value) in &mut assignments {
+            *value = check_plain(std::mem::replace(value, Expr::NULL))?;
+        }
+        let rules = self.rules_of_update(table, &assignments);
+        let moves = rules.changed(&assignments).any(|column| table.schema.key.contains(&column));
+        let consequences = self.consequences_of_values(table, false, &assignments)?;
+        let (access, source, rechecks, returning) = (by_key(table.clone()), None, false, None);
+        Ok(Update { access, assignments, rules, moves, source, rechecks, returning, consequences })
+    }
+
+    fn merge_insert(
+        &mut self,
+        insert: &ast::MergeInsertExpr,
+        table: &Arc<Table>,
+        scope: &Scope,
+    ) -> Result<MergeAction, SqlError> {
+        let MergeInsertKind::Values(ast::Values { rows, .. }) = &insert.kind else {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error: INSERT of MERGE takes VALUES"));
+        };
+        let ([row], None) = (rows.as_slice(), &insert.insert_predicate) else {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error: INSERT of MERGE takes one row of values"));
+        };
+        let mut targets = self.targets(table, &insert.columns)?;
+        check_width(row.content.len(), targets.len())?;
+        if row.content.len() < targets.len() && !insert.columns.is_empty() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more target columns than expressions"));
+        }
+        targets.truncate(row.content.len());
+        let mut values = Vec::with_capacity(targets.len());
+        for (expr, &target) in row.content.iter().zip(&targets) {
+            let value = self.value_or_default(expr, table, target, scope)?;
+            values.push(value.map(check_plain).transpose()?);
+        }
+        check_given(table, &targets, |at| values[at].is_some(), false)?;
+        let is_given = |column: usize| {
+            let at = targets.iter().position(|target| *target == column);
+            at.is_some_and(|at| values[at].is_some())
+        };
+        for column in (0..table.schema.columns.len()).filter(|column| !is_given(*column)) {
+            super::used_by_default(&mut self.depends.used, table, column, self.view);
+        }
+        let insert = Insert {
+            table: table.clone(),
+            source: Source::Rows(Vec::new()),
+            targets,
+            defaults: table.defaults(),
+            rules: table.rules_of_new_row(),
+            on_conflict: OnConflict::Fail,
+            returning: None,
+            consequences: self.consequences_of_values(table, true, &[])?,
+        };
+        Ok(MergeAction::Insert(insert, values))
+    }
+}
+
+/// Checks that an expression can be evaluated over a row of the source and of the table alone.
+fn check_plain(expr: Expr) -> Result<Expr, SqlError> {
+    match expr.has_subquery() {
+        true => Err(unsupported("a subquery in a WHEN clause of MERGE").hint("Put it into the query after USING.")),
+        false => Ok(expr),
+    }
+}
