@@ -8,6 +8,7 @@ use super::query::{Bound, From, Output, PlanWithColumns, computed};
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::catalog::{Table, column_of};
+use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
 use crate::parse::names::{fold, name_parts};
@@ -17,6 +18,7 @@ use hotrow_storage::IndexRef;
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, AssignmentTarget, Expr as A, SetExpr};
+use std::borrow::Cow;
 
 /// Refuses a statement that has one of these clauses (a flag says whether it has). The parser accepts them for other
 /// dialects, but they do not exist in PostgreSQL and must not be ignored.
@@ -357,7 +359,13 @@ impl Binder<'_> {
     ) -> Result<Vec<(usize, Expr)>, SqlError> {
         let mut assignments: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
         let mut generated = Vec::new();
+        if list.iter().any(|assignment| matches!(assignment.target, AssignmentTarget::Tuple(_))) {
+            // A query that is assigned to several columns is bound several times: the number of its mentions in the
+            // text says nothing.
+            self.around.named.iter_mut().for_each(|query| query.inline = false);
+        }
         for (target, value) in single_assignments(list)? {
+            let value = &*value;
             // PostgreSQL takes the `t` of `t.a` for the column.
             let parts = name_parts(target)?;
             let name = parts.first().map_or("", String::as_str);
@@ -467,22 +475,55 @@ fn look_beside(expr: &mut Expr, own: usize, keys: usize, exprs: &mut Vec<Expr>) 
 }
 
 /// Splits the assignments of SET into single ones, each a target with its value. `(a, b) = (1, 2)` makes two.
-fn single_assignments(list: &[ast::Assignment]) -> Result<Vec<(&ast::ObjectName, &A)>, SqlError> {
+/// Returns the columns that SET assigns, each with its value. A query that is assigned to a list of columns becomes a
+/// query for each of them.
+fn single_assignments(list: &[ast::Assignment]) -> Result<Vec<(&ast::ObjectName, Cow<'_, A>)>, SqlError> {
+    let wrong_number = || SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values");
     let mut single = Vec::with_capacity(list.len());
     for assignment in list {
         match (&assignment.target, &assignment.value) {
-            (AssignmentTarget::ColumnName(target), value) => single.push((target, value)),
+            (AssignmentTarget::ColumnName(target), value) => single.push((target, Cow::Borrowed(value))),
             (AssignmentTarget::Tuple(targets), A::Tuple(values)) if targets.len() == values.len() => {
-                single.extend(targets.iter().zip(values));
+                single.extend(targets.iter().zip(values.iter().map(Cow::Borrowed)));
             }
-            (AssignmentTarget::Tuple(_), A::Tuple(_)) => {
-                let message = "number of columns does not match number of values";
-                return Err(SqlError::new(state::SYNTAX_ERROR, message));
+            (AssignmentTarget::Tuple(targets), A::Subquery(query)) => {
+                let columns = columns_of_query(query)?;
+                if columns.len() != targets.len() {
+                    return Err(wrong_number());
+                }
+                single.extend(targets.iter().zip(columns.into_iter().map(Cow::Owned)));
             }
-            (AssignmentTarget::Tuple(_), _) => return Err(unsupported("assignment of a query to a list of columns")),
+            (AssignmentTarget::Tuple(_), A::Tuple(_)) => return Err(wrong_number()),
+            (AssignmentTarget::Tuple(_), _) => return Err(unsupported("assignment of a row to a list of columns")),
         }
     }
     Ok(single)
+}
+
+/// Returns a query for each column of a query.
+///
+/// # Errors
+/// 0A000 if another clause of the query may depend on its list of columns.
+fn columns_of_query(query: &ast::Query) -> Result<Vec<A>, SqlError> {
+    let select = match &*query.body {
+        SetExpr::Select(select) if query.order_by.is_none() && select.distinct.is_none() => select,
+        _ => return Err(not_by_column()),
+    };
+    let is_grouped = !matches!(&select.group_by, ast::GroupByExpr::Expressions(by, _) if by.is_empty());
+    let column = |item: &ast::SelectItem| match item {
+        ast::SelectItem::UnnamedExpr(_) | ast::SelectItem::ExprWithAlias { .. } if !is_grouped => {
+            let select = ast::Select { projection: vec![item.clone()], ..(**select).clone() };
+            let query = ast::Query { body: Box::new(SetExpr::Select(Box::new(select))), ..query.clone() };
+            Ok(A::Subquery(Box::new(query)))
+        }
+        _ => Err(not_by_column()),
+    };
+    with_room(|| select.projection.iter().map(column).collect())
+}
+
+fn not_by_column() -> SqlError {
+    unsupported("assignment of this query to a list of columns")
+        .hint("Write a SELECT of an expression for each column, without *, DISTINCT, GROUP BY and ORDER BY.")
 }
 
 fn is_default(expr: &A) -> bool {

@@ -178,7 +178,7 @@ impl<'x> Running<'_, 'x> {
         self.exec.with_env(env)
     }
 
-    /// Runs a plan. Returns the number of rows, and the first row if it is `wanted`.
+    /// Runs a plan, and notes whether it has found rows. Returns their number, and the first row if INTO wants it.
     fn run_plan(&mut self, statement: &PlannedStatement) -> Result<(u64, Option<Vec<Value<'static>>>), Fail> {
         let PlannedStatement { plan, into, strict } = statement;
         let mut first = None;
@@ -193,6 +193,9 @@ impl<'x> Running<'_, 'x> {
             let is_over = queries && !into.is_empty() && (!strict || rows > 1);
             Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
+        // A handler of the error sees whether there were rows.
+        let frame = self.frame();
+        frame.values[frame.found] = Value::Bool(count > 0);
         if *strict {
             check_strict(count)?;
         }
@@ -284,9 +287,7 @@ impl Machine for Running<'_, '_> {
         }
         self.check_writes(&statement.plan)?;
         let (count, first) = self.run_plan(statement)?;
-        let mut frame = self.frame();
-        frame.values[frame.found] = Value::Bool(count > 0);
-        fill(&mut frame, into, first)?;
+        fill(&mut self.frame(), into, first)?;
         Ok(count)
     }
 

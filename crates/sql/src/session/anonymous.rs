@@ -360,14 +360,15 @@ impl Machine for Anonymous<'_, '_, '_> {
             let hint = "If you want to discard the results of a SELECT, use PERFORM instead.";
             return Err(if queries { error.hint(hint) } else { error }.into());
         }
+        // A handler of the error sees whether there were rows.
+        if !is_dynamic {
+            let frame = self.frame();
+            frame.values[frame.found] = Value::Bool(rows > 0);
+        }
         if statement.strict {
             check_strict(rows)?;
         } else if !queries && !statement.into.is_empty() && rows > 1 {
             return Err(too_many_rows().into());
-        }
-        if !is_dynamic {
-            let frame = self.frame();
-            frame.values[frame.found] = Value::Bool(rows > 0);
         }
         self.assign_row(&statement.into, &columns, first)?;
         Ok(rows)
