@@ -4,8 +4,9 @@ mod common;
 
 use common::outcome;
 use hotrow_check::RedoRecorder;
-use hotrow_sql::{Config, Database, TransactionStatus};
-use hotrow_sync::Waiter;
+use hotrow_sql::{Config, Database, Session, TransactionStatus};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::Engine;
 use std::time::Duration;
 
 /// Engines that are unlike each other: locks, versions, plans, one at a time.
@@ -43,15 +44,20 @@ const STEPS: [(&str, &str); 22] = [
     ("select id, t from u order by id", "23|zwei! 24|uno!"),
 ];
 
+/// A session over an engine that hands its records over.
+fn recorded(engine: &str) -> (Arc<dyn Engine>, Arc<RedoRecorder>, Session) {
+    let engine = hotrow_protocols::open(engine).expect("an engine of this name");
+    let recorder = RedoRecorder::new();
+    engine.set_redo(recorder.clone());
+    let database = Database::new(engine.clone(), Config::default());
+    (engine, recorder, database.session("ada", Waiter::thread(Duration::ZERO)))
+}
+
 #[test]
 fn a_session_is_rebuilt_from_what_the_engine_hands_over() {
     for engine in ENGINES {
-        let engine = hotrow_protocols::open(engine).expect("an engine of this name");
+        let (engine, recorder, mut session) = recorded(engine);
         let name = engine.info().name;
-        let recorder = RedoRecorder::new();
-        engine.set_redo(recorder.clone());
-        let database = Database::new(engine.clone(), Config::default());
-        let mut session = database.session("ada", Waiter::thread(Duration::ZERO));
         for (sql, expected) in STEPS {
             assert_eq!(outcome(&mut session, sql), expected, "{name}: {sql}");
             if session.status() == TransactionStatus::Idle {
@@ -65,12 +71,8 @@ fn a_session_is_rebuilt_from_what_the_engine_hands_over() {
 #[test]
 fn temporary_tables_are_in_no_record() {
     for engine in ENGINES {
-        let engine = hotrow_protocols::open(engine).expect("an engine of this name");
+        let (engine, recorder, mut session) = recorded(engine);
         let name = engine.info().name;
-        let recorder = RedoRecorder::new();
-        engine.set_redo(recorder.clone());
-        let database = Database::new(engine.clone(), Config::default());
-        let mut session = database.session("ada", Waiter::thread(Duration::ZERO));
         assert_eq!(outcome(&mut session, "create table t (id int primary key, n int)"), "CREATE TABLE");
         let before = recorder.transactions();
         for (sql, expected) in [

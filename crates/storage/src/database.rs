@@ -235,3 +235,19 @@ impl<T: StoredTable> fmt::Debug for Tables<T> {
         f.debug_struct("Tables").field("collector", &self.collector).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_has_a_place_of_its_own() {
+        let mut next = (0, 0);
+        for number in 0..100_000 {
+            assert_eq!(place(TableId(number)), next, "{number}");
+            next = if next.1 + 1 == FIRST_CHUNK << next.0 { (next.0 + 1, 0) } else { (next.0, next.1 + 1) };
+        }
+        let last = (FIRST_CHUNK << CHUNKS) - FIRST_CHUNK - 1;
+        assert_eq!(place(TableId(last as u32)), (CHUNKS - 1, (FIRST_CHUNK << (CHUNKS - 1)) - 1));
+    }
+}
