@@ -4,21 +4,27 @@ use super::binder::Binder;
 use super::condition::conjuncts;
 use super::dml::{by_key, check_given, check_width};
 use super::from::outer_join;
-use super::group::Columns;
+use super::group::{Columns, Item};
 use super::query::PlanWithColumns;
 use super::scope::Scope;
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::Expr;
-use crate::plan::{Delete, Insert, Merge, MergeAction, MergeClause, Node, OnConflict, Plan, Source, Update};
+use crate::plan::{Delete, Graph, Insert, Merge, MergeAction, MergeClause, Node, OnConflict, Plan, Source, Update};
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
+use hotrow_txn::LockFor;
 use sqlparser::ast::{self, MergeClauseKind, MergeInsertKind, MergeUpdateKind};
 
 impl Binder<'_> {
     pub(super) fn merge_into(&mut self, merge: &ast::Merge) -> Result<PlanWithColumns, SqlError> {
-        if merge.output.is_some() {
-            return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"OUTPUT\""));
+        if let Some(output) = &merge.output {
+            let word = if matches!(output, ast::OutputClause::Returning { .. }) { "RETURNING" } else { "OUTPUT" };
+            return Err(SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{word}\"")));
+        }
+        if merge.clauses.is_empty() || !merge.into {
+            let message = "syntax error: MERGE INTO with a WHEN clause was expected";
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
         }
         self.changes_rows = true;
         let plain = |relation: &ast::TableFactor| ast::TableWithJoins { relation: relation.clone(), joins: Vec::new() };
@@ -29,6 +35,17 @@ impl Binder<'_> {
         let typed = self.plain(&merge.on, &from.scope, "JOIN/ON")?;
         let on = conjuncts(Some(self.condition(typed, "JOIN/ON")?));
         let is_matched = |clause: &ast::MergeClause| clause.clause_kind == MergeClauseKind::Matched;
+        let changes_present = |clause: &ast::MergeClause| {
+            matches!(clause.action, ast::MergeAction::Update(_) | ast::MergeAction::Delete { .. })
+        };
+        if !merge.clauses.iter().any(changes_present) {
+            // Rows that match stay as they are.
+            for source in &mut from.group.sources {
+                if let Item::Table(_, lock) = &mut source.item {
+                    *lock = LockFor::Read;
+                }
+            }
+        }
         if merge.clauses.iter().all(is_matched) {
             from.group.append(others.group);
             from.group.conditions.extend(on);
@@ -44,7 +61,9 @@ impl Binder<'_> {
             }
             clauses.push(self.merge_clause(clause, &table, if matched { &from.scope } else { &of_source })?);
         }
-        let rechecks = self.depends.used.calls.writes;
+        let consequences = self.consequences_of_merge(&table, &clauses)?;
+        let fires = table.rules.triggers.iter().any(|trigger| trigger.is_enabled);
+        let rechecks = self.depends.used.calls.writes || fires;
         let key = table.schema.key.iter().map(|&column| Expr::Column(column));
         let mut exprs: Vec<_> = key.chain((0..self.select.columns).map(Expr::Column)).collect();
         let planned = self.plan_group(from.group, &Columns::of(&exprs), &[])?;
@@ -52,7 +71,20 @@ impl Binder<'_> {
             planned.place(expr)?;
         }
         let source = Node::Project(Box::new(planned.node), exprs);
-        Ok((Plan::Merge(Box::new(Merge { table, source, clauses, rechecks })), None))
+        Ok((Plan::Merge(Box::new(Merge { table, source, clauses, consequences, rechecks })), None))
+    }
+
+    /// Plans the consequences of all clauses together: a row may refer to one that another clause changes.
+    fn consequences_of_merge(
+        &mut self,
+        table: &Arc<Table>,
+        clauses: &[MergeClause],
+    ) -> Result<Option<Arc<Graph>>, SqlError> {
+        let has = |wanted: fn(&MergeAction) -> bool| clauses.iter().any(|clause| wanted(&clause.action));
+        let refer = has(|action| matches!(action, MergeAction::Insert(..) | MergeAction::Update(_)));
+        let lost = has(|action| matches!(action, MergeAction::Delete(_) | MergeAction::Update(_)));
+        let rules = &table.rules;
+        self.consequences(table, refer && !rules.foreign_keys.is_empty(), lost && !rules.referrers.is_empty())
     }
 
     fn merge_clause(
@@ -76,8 +108,7 @@ impl Binder<'_> {
         let action = match &clause.action {
             ast::MergeAction::DoNothing { .. } => MergeAction::Nothing,
             ast::MergeAction::Delete { .. } => {
-                let consequences = self.consequences(table, false, !table.rules.referrers.is_empty())?;
-                let access = by_key(table.clone());
+                let (access, consequences) = (by_key(table.clone()), None);
                 MergeAction::Delete(Delete { access, source: None, rechecks: false, returning: None, consequences })
             }
             ast::MergeAction::Update(update) => MergeAction::Update(self.merge_update(update, table, scope)?),
@@ -104,8 +135,8 @@ impl Binder<'_> {
         }
         let rules = self.rules_of_update(table, &assignments);
         let moves = rules.changed(&assignments).any(|column| table.schema.key.contains(&column));
-        let consequences = self.consequences_of_values(table, false, &assignments)?;
         let (access, source, rechecks, returning) = (by_key(table.clone()), None, false, None);
+        let consequences = None;
         Ok(Update { access, assignments, rules, moves, source, rechecks, returning, consequences })
     }
 
@@ -148,7 +179,7 @@ impl Binder<'_> {
             rules: table.rules_of_new_row(),
             on_conflict: OnConflict::Fail,
             returning: None,
-            consequences: self.consequences_of_values(table, true, &[])?,
+            consequences: None,
         };
         Ok(MergeAction::Insert(insert, values))
     }
@@ -157,7 +188,8 @@ impl Binder<'_> {
 /// Checks that an expression can be evaluated over a row of the source and of the table alone.
 fn check_plain(expr: Expr) -> Result<Expr, SqlError> {
     match expr.has_subquery() {
-        true => Err(unsupported("a subquery in a WHEN clause of MERGE").hint("Put it into the query after USING.")),
+        true => Err(unsupported("a subquery or a user's function in a WHEN clause of MERGE")
+            .hint("Put it into the query after USING.")),
         false => Ok(expr),
     }
 }

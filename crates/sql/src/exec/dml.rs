@@ -414,9 +414,9 @@ impl<'i> Inserter<'i> {
         (0..self.defaulted.len()).try_for_each(|at| self.set_default(self.defaulted[at]))
     }
 
-    /// Returns what is left to do after the last row.
-    pub(super) fn into_events(self) -> Option<Events<'i>> {
-        self.events
+    /// Exchanges the list of consequences with another one.
+    pub(super) fn swap_events(&mut self, events: &mut Option<Events<'i>>) {
+        std::mem::swap(&mut self.events, events);
     }
 
     /// Gives a column its default.

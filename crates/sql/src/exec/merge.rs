@@ -6,7 +6,7 @@
 use super::dml::Inserter;
 use super::foreign_key::Events;
 use super::{Exec, Fail};
-use crate::expr::{Expr, Input};
+use crate::expr::{Env, Expr, Input};
 use crate::parse::trigger::{TriggerEvent, TriggerTime};
 use crate::plan::{Merge, MergeAction};
 use crate::{SqlError, state};
@@ -14,46 +14,47 @@ use hotrow_storage::{Key, Value};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// The state of a clause from row to row.
-enum Writer<'p> {
-    Nothing,
-    /// An INSERT, and the row that it fills.
-    Insert(Box<Inserter<'p>>),
-    /// The consequences of an UPDATE or DELETE, if it has any.
-    Change(Option<Events<'p>>),
+/// The state of a MERGE from row to row.
+struct Progress<'p> {
+    /// The row that each INSERT fills, in the order of the clauses; `None` for other clauses.
+    inserters: Vec<Option<Inserter<'p>>>,
+    /// The consequences of the changes, if there are any.
+    events: Option<Events<'p>>,
+    /// The rows that have been updated or deleted.
+    changed: HashSet<Key>,
+}
+
+/// Returns what fills the rows of an INSERT, or `None` for any other action.
+fn inserter<'p>(action: &'p MergeAction, env: Env<'p>) -> Option<Inserter<'p>> {
+    match action {
+        MergeAction::Insert(insert, _) => Some(Inserter::new(insert, env)),
+        MergeAction::Update(_) | MergeAction::Delete(_) | MergeAction::Nothing => None,
+    }
 }
 
 impl Exec<'_> {
     /// Runs a MERGE. Returns the number of rows that it has inserted, updated and deleted.
     pub(super) fn merge(&mut self, merge: &Merge) -> Result<u64, Fail> {
+        // The query sees nothing of what the triggers do.
+        let rows = self.collect_all(&merge.source)?;
         self.fire_for_merge(
             merge,
             TriggerTime::Before,
             [TriggerEvent::Insert, TriggerEvent::Update, TriggerEvent::Delete],
         )?;
-        let rows = self.collect_all(&merge.source)?;
         let env = self.env;
-        let writer = |action| match action {
-            &MergeAction::Nothing => Writer::Nothing,
-            MergeAction::Insert(insert, _) => Writer::Insert(Box::new(Inserter::new(insert, env))),
-            MergeAction::Update(update) => Writer::Change(update.consequences.as_ref().map(Events::new)),
-            MergeAction::Delete(delete) => Writer::Change(delete.consequences.as_ref().map(Events::new)),
+        let mut progress = Progress {
+            inserters: merge.clauses.iter().map(|clause| inserter(&clause.action, env)).collect(),
+            events: merge.consequences.as_ref().map(Events::new),
+            changed: HashSet::new(),
         };
-        let mut writers: Vec<_> = merge.clauses.iter().map(|clause| writer(&clause.action)).collect();
-        let (mut changed, mut count) = (HashSet::new(), 0);
+        let mut count = 0;
         for row in rows.rows() {
             self.env.check_cancelled()?;
-            self.env.memory.check_push(&changed)?;
-            count += u64::from(self.merge_row(merge, row, &mut writers, &mut changed)?);
+            self.env.memory.check_push(&progress.changed)?;
+            count += u64::from(self.merge_row(merge, row, &mut progress)?);
         }
-        for writer in writers {
-            let events = match writer {
-                Writer::Nothing | Writer::Change(None) => None,
-                Writer::Insert(inserter) => inserter.into_events(),
-                Writer::Change(events) => events,
-            };
-            events.map_or(Ok(()), |events| self.settle(events))?;
-        }
+        progress.events.map_or(Ok(()), |events| self.settle(events))?;
         self.fire_for_merge(
             merge,
             TriggerTime::After,
@@ -64,13 +65,7 @@ impl Exec<'_> {
 
     /// Does what the first clause says that fits a row of the query. The row has the key of the row of the table, which
     /// is NULL if there is none, and then the columns of the table and of the source.
-    fn merge_row(
-        &mut self,
-        merge: &Merge,
-        row: &[Value<'static>],
-        writers: &mut [Writer<'_>],
-        changed: &mut HashSet<Key>,
-    ) -> Result<bool, Fail> {
+    fn merge_row(&mut self, merge: &Merge, row: &[Value<'static>], progress: &mut Progress<'_>) -> Result<bool, Fail> {
         let table = &merge.table;
         let (key, both) = row.split_at(table.schema.key.len());
         let is_matched = !key[0].is_null();
@@ -86,8 +81,8 @@ impl Exec<'_> {
         let Some(at) = fitting else { return Ok(false) };
         let nobody = &mut |_: &Input<'_>| Ok(ControlFlow::Continue(()));
         let key = || table.key.key(key.iter().map(Value::borrowed));
-        match (&merge.clauses[at].action, &mut writers[at]) {
-            (MergeAction::Insert(insert, values), Writer::Insert(inserter)) => {
+        let changes = match (&merge.clauses[at].action, &mut progress.inserters[at]) {
+            (MergeAction::Insert(insert, values), Some(inserter)) => {
                 inserter.start()?;
                 for (value, &target) in values.iter().zip(&insert.targets) {
                     match value {
@@ -98,20 +93,27 @@ impl Exec<'_> {
                         None => inserter.set_default(target)?,
                     }
                 }
-                inserter.write(self, nobody)
+                inserter.swap_events(&mut progress.events);
+                let inserted = inserter.write(self, nobody);
+                inserter.swap_events(&mut progress.events);
+                return inserted;
             }
-            (MergeAction::Update(update), Writer::Change(events)) => {
+            (MergeAction::Update(update), _) => {
                 let key = key();
-                self.check_first(merge, &key, old, "updated", changed)?;
-                self.update_row(update, &key, None, Some(Input::Values(of_source)), events.as_mut(), nobody)
+                self.check_first(merge, &key, old, "updated", &progress.changed)?;
+                let (of_source, events) = (Some(Input::Values(of_source)), progress.events.as_mut());
+                self.update_row(update, &key, None, of_source, events, nobody)?.then_some(key)
             }
-            (MergeAction::Delete(delete), Writer::Change(events)) => {
+            (MergeAction::Delete(delete), _) => {
                 let key = key();
-                self.check_first(merge, &key, old, "deleted", changed)?;
-                self.delete_found(delete, &key, None, events.as_mut(), nobody)
+                self.check_first(merge, &key, old, "deleted", &progress.changed)?;
+                self.delete_found(delete, &key, None, progress.events.as_mut(), nobody)?.then_some(key)
             }
-            _ => Ok(false),
-        }
+            _ => None,
+        };
+        let is_changed = changes.is_some();
+        progress.changed.extend(changes);
+        Ok(is_changed)
     }
 
     /// Checks that a row of the table changes for the first time.
@@ -121,9 +123,9 @@ impl Exec<'_> {
         key: &Key,
         old: &[Value<'static>],
         verb: &str,
-        changed: &mut HashSet<Key>,
+        changed: &HashSet<Key>,
     ) -> Result<(), Fail> {
-        if !changed.insert(key.clone()) || self.has_changed(&merge.table, key) {
+        if changed.contains(key) || self.has_changed(&merge.table, key) {
             let message = "MERGE command cannot affect row a second time";
             let hint = "Ensure that not more than one source row matches any one target row.";
             return Err(SqlError::new(state::CARDINALITY_VIOLATION, message).hint(hint).into());
@@ -133,20 +135,22 @@ impl Exec<'_> {
 
     /// Fires the triggers that fire once for the statement, for the kinds of changes that its clauses have.
     fn fire_for_merge(&mut self, merge: &Merge, time: TriggerTime, kinds: [TriggerEvent; 3]) -> Result<(), Fail> {
+        let Some(triggers) = merge.consequences.as_ref().and_then(|graph| Events::new(graph).triggers()) else {
+            return Ok(());
+        };
         for kind in kinds {
             let of_kind = merge.clauses.iter().filter_map(|clause| match (&clause.action, kind) {
-                (MergeAction::Insert(insert, _), TriggerEvent::Insert) => Some((&insert.consequences, &[][..])),
-                (MergeAction::Update(update), TriggerEvent::Update) => {
-                    Some((&update.consequences, update.assignments.as_slice()))
+                (MergeAction::Insert(..), TriggerEvent::Insert) | (MergeAction::Delete(_), TriggerEvent::Delete) => {
+                    Some(&[][..])
                 }
-                (MergeAction::Delete(delete), TriggerEvent::Delete) => Some((&delete.consequences, &[][..])),
+                (MergeAction::Update(update), TriggerEvent::Update) => Some(update.assignments.as_slice()),
                 _ => None,
             });
-            let of_kind: Vec<_> = of_kind.filter_map(|(graph, sets)| Some((graph.as_ref()?, sets))).collect();
-            let Some((graph, _)) = of_kind.first() else { continue };
-            let Some(triggers) = Events::new(graph).triggers() else { continue };
-            let sets: Vec<(usize, Expr)> = of_kind.iter().flat_map(|(_, sets)| sets.iter().cloned()).collect();
-            self.at_statement(triggers, time, kind, &sets)?;
+            let of_kind: Vec<_> = of_kind.collect();
+            if !of_kind.is_empty() {
+                let sets: Vec<(usize, Expr)> = of_kind.concat();
+                self.at_statement(triggers, time, kind, &sets)?;
+            }
         }
         Ok(())
     }

@@ -14,7 +14,7 @@
 //! | `like` | the element LIKE of CREATE TABLE, which sqlparser knows only alone |
 //! | `conflict` | expressions and conditions in ON CONFLICT, which sqlparser does not know |
 //! | `grouping` | GROUP BY with GROUPING SETS, ROLLUP and CUBE, of which sqlparser knows some forms only |
-//! | `only`, `trim` | FROM ONLY and `trim(both from …)`, which sqlparser does not know |
+//! | `only`, `signs`, `trim` | FROM ONLY, `a>-1` and `trim(both from …)`, which sqlparser does not know |
 //! | `row_locks` | FOR NO KEY UPDATE and FOR KEY SHARE, which sqlparser does not know |
 //! | `window` | the EXCLUDE clause of windows, which sqlparser does not know |
 //! | `syntax` | all other statements, which crate sqlparser reads |
@@ -39,6 +39,7 @@ mod only;
 pub mod procedure;
 mod row_locks;
 pub mod sequence;
+mod signs;
 mod size;
 mod string;
 mod syntax;

@@ -1,7 +1,7 @@
 //! The use of crate sqlparser: its limits, and its errors in PostgreSQL's words.
 
 use super::lex::{self, Token, TokenKind, character_position};
-use super::{conflict, grouping, like, only, row_locks, sequence, trim, window};
+use super::{conflict, grouping, like, only, row_locks, sequence, signs, trim, window};
 use crate::depth::{Syntax, with_room};
 use crate::{SqlError, state};
 use sqlparser::ast;
@@ -46,6 +46,7 @@ fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     let mut tokens = Tokenizer::new(&PostgreSqlDialect {}, text)
         .tokenize_with_location()
         .map_err(|error| syntax_error(text, &error.message, Some(error.location)))?;
+    signs::take_off(&mut tokens);
     trim::take_from(&mut tokens);
     Ok(tokens)
 }

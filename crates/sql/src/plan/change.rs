@@ -127,7 +127,9 @@ pub struct Merge {
     pub source: Node,
     /// The clauses. The expressions of a clause refer to the columns of the table, followed by those of the source.
     pub clauses: Vec<MergeClause>,
-    /// Whether a function that the statement calls may change its rows meanwhile.
+    /// The checks and actions for foreign keys, and the triggers, of all clauses; `None` if the MERGE affects neither.
+    pub consequences: Option<Arc<Graph>>,
+    /// Whether a function that the statement calls, or a trigger, may change its rows meanwhile.
     pub rechecks: bool,
 }
 

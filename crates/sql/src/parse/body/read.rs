@@ -203,15 +203,21 @@ impl<'b> Reader<'b> {
         }
     }
 
+    /// Whether a MERGE comes next, and not a variable of this name.
+    fn is_merge(&self) -> bool {
+        self.cursor.follows(0, "merge") && self.cursor.follows(1, "into")
+    }
+
     /// Reads `DECLARE name type [:= value]; …`.
     fn declarations(&mut self) -> Result<Vec<Declaration<Written>>, SqlError> {
-        const AFTER: [&str; 14] = [
-            "begin", "select", "values", "with", "insert", "update", "delete", "merge", "call", "if", "set", "return",
-            "end", "declare",
+        const AFTER: [&str; 13] = [
+            "begin", "select", "values", "with", "insert", "update", "delete", "call", "if", "set", "return", "end",
+            "declare",
         ];
         let mut declarations = Vec::new();
         while self.cursor.take("declare") {
-            while !self.cursor.is_at_end() && !AFTER.iter().any(|word| self.cursor.follows(0, word)) {
+            while !self.cursor.is_at_end() && !AFTER.iter().any(|word| self.cursor.follows(0, word)) && !self.is_merge()
+            {
                 // `name :=` begins the first statement of a list.
                 if self.cursor.follows_symbol(1, b":=") {
                     break;
