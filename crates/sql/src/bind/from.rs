@@ -230,10 +230,12 @@ impl Binder<'_> {
             self.around.beside.push(visible);
             let bound = self.inner_query(query);
             self.around.beside.pop();
-            let bound = bound?;
+            let mut bound = bound?;
+            self.settle(&mut bound)?;
             return self.rows_item(bound.node, None, bound.columns, None, Some(alias));
         }
-        let (bound, level) = self.query_within(query, visible)?;
+        let (mut bound, level) = self.query_within(query, visible)?;
+        self.settle(&mut bound)?;
         let shown = Shown { frame: level.frame, columns: level.columns };
         let shown = (!shown.columns.is_empty()).then_some(shown);
         self.rows_item(bound.node, shown, bound.columns, None, Some(alias))
