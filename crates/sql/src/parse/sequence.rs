@@ -58,13 +58,13 @@ pub struct AlterSequence {
     pub options: Vec<SequenceOption>,
 }
 
-/// Whether a statement is CREATE [TEMPORARY] SEQUENCE.
+/// Whether a statement is CREATE SEQUENCE, with or without TEMPORARY.
 pub(super) fn is_created(cursor: &Cursor<'_>) -> bool {
     let is_temporary = cursor.follows(1, "temporary") || cursor.follows(1, "temp");
     cursor.follows(if is_temporary { 2 } else { 1 }, "sequence")
 }
 
-/// Reads CREATE [TEMPORARY] SEQUENCE.
+/// Reads CREATE SEQUENCE, with or without TEMPORARY.
 pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateSequence, SqlError> {
     cursor.expect("create")?;
     let temporary = cursor.take("temporary") || cursor.take("temp");
