@@ -6,9 +6,10 @@
 //!       plan cache           Catalog         Transaction, table locks
 //! ```
 //!
-//! A [`Database`] is a catalog, a plan cache and table locks over an engine. A [`Session`] belongs to one client, and
-//! has its transaction, settings, statements and portals. A [`Statement`] is a plan that sessions share. A [`Client`]
-//! receives a session's results. No module knows which engine runs, or which protocol the client speaks.
+//! A [`Database`] is a catalog and table locks over an engine, which it may share with others, as it shares the plan
+//! cache. A [`Session`] belongs to one client, and has its transaction, settings, statements and portals. A
+//! [`Statement`] is a plan that sessions share. A [`Client`] receives a session's results. No module knows which
+//! engine runs, or which protocol the client speaks.
 //!
 //! The table lists the modules in layers, the lowest first. A row that begins with … belongs to the layer of the row
 //! above it. A module uses only modules of its own layer and of lower ones, which a test checks.

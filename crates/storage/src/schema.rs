@@ -81,7 +81,7 @@ pub struct TableSchema {
 
 impl TableSchema {
     /// Makes the definition of a table with the given columns and the primary key made of the columns at `key`. The key
-    /// has an ordered index; the table is neither partitioned nor constant, has a log, and has no secondary indexes.
+    /// has an ordered index; the table is neither partitioned nor constant, is logged, and has no secondary indexes.
     pub fn new(name: &str, columns: Vec<Column>, key: &[usize]) -> Self {
         Self {
             name: name.to_owned(),

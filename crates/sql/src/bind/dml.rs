@@ -474,9 +474,8 @@ fn look_beside(expr: &mut Expr, own: usize, keys: usize, exprs: &mut Vec<Expr>) 
     }
 }
 
-/// Splits the assignments of SET into single ones, each a target with its value. `(a, b) = (1, 2)` makes two.
-/// Returns the columns that SET assigns, each with its value. A query that is assigned to a list of columns becomes a
-/// query for each of them.
+/// Returns the columns that SET assigns, each with its value: two of `(a, b) = (1, 2)`. A query that is assigned to a
+/// list of columns becomes a query for each of them.
 fn single_assignments(list: &[ast::Assignment]) -> Result<Vec<(&ast::ObjectName, Cow<'_, A>)>, SqlError> {
     let wrong_number = || SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values");
     let mut single = Vec::with_capacity(list.len());

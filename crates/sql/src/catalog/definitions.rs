@@ -198,27 +198,9 @@ impl Catalog {
     /// replaced or dropped.
     pub fn apply(&self, changes: &Changes) -> Vec<Arc<Table>> {
         let mut tables = self.tables.write().unwrap_or_else(|poison| poison.into_inner());
-        let mut procedures = self.procedures.write().unwrap_or_else(|poison| poison.into_inner());
-        for (name, change) in &changes.procedures {
-            match change {
-                Some(procedure) => procedures.insert(name.clone(), procedure.clone()),
-                None => procedures.remove(name),
-            };
-        }
-        let mut schemas = self.schemas.write().unwrap_or_else(|poison| poison.into_inner());
-        for (name, change) in &changes.schemas {
-            match change {
-                Some(schema) => schemas.insert(name.clone(), schema.clone()),
-                None => schemas.remove(name),
-            };
-        }
-        let mut views = self.views.write().unwrap_or_else(|poison| poison.into_inner());
-        for (name, change) in &changes.views {
-            match change {
-                Some(view) => views.insert(name.clone(), view.clone()),
-                None => views.remove(name),
-            };
-        }
+        publish(&mut self.procedures.write().unwrap_or_else(|poison| poison.into_inner()), &changes.procedures);
+        publish(&mut self.schemas.write().unwrap_or_else(|poison| poison.into_inner()), &changes.schemas);
+        publish(&mut self.views.write().unwrap_or_else(|poison| poison.into_inner()), &changes.views);
         let mut enumerations = self.enumerations.write().unwrap_or_else(|poison| poison.into_inner());
         for (name, change) in &changes.enumerations {
             match change {
@@ -241,13 +223,7 @@ impl Catalog {
             sequences.by_name.insert(sequence.name.clone(), sequence.clone());
             sequences.by_id.insert(sequence.id, sequence.clone());
         }
-        let mut replaced = Vec::new();
-        for (name, change) in &changes.tables {
-            replaced.extend(match change {
-                Some(table) => tables.insert(name.clone(), table.clone()),
-                None => tables.remove(name),
-            });
-        }
+        let replaced = publish(&mut tables, &changes.tables);
         let changed = changes.tables.values().flatten().chain(&replaced);
         if changed.into_iter().any(|table| table.visible() < table.stored()) {
             let literals: HashSet<_> = tables.values().flat_map(|table| table.index_literals()).collect();
@@ -319,9 +295,9 @@ impl Temporary {
         if !(tables.is_empty() && sequences.is_empty() && views.is_empty()) {
             self.set_version(new_version());
         }
-        publish(&mut self.sequences, sequences);
-        publish(&mut self.views, views);
-        publish(&mut self.tables, tables)
+        publish(&mut self.sequences, &sequences);
+        publish(&mut self.views, &views);
+        publish(&mut self.tables, &tables)
     }
 }
 
@@ -333,12 +309,12 @@ fn take_temporary<T>(changes: &mut BTreeMap<String, Option<T>>) -> BTreeMap<Stri
 }
 
 /// Makes changes of definitions. Returns the definitions that are replaced or gone.
-fn publish<T>(known: &mut BTreeMap<String, T>, changes: BTreeMap<String, Option<T>>) -> Vec<T> {
-    let change = |(name, change): (String, Option<T>)| match change {
-        Some(new) => known.insert(name, new),
-        None => known.remove(&name),
+fn publish<T>(known: &mut BTreeMap<String, Arc<T>>, changes: &BTreeMap<String, Option<Arc<T>>>) -> Vec<Arc<T>> {
+    let change = |(name, change): (&String, &Option<Arc<T>>)| match change {
+        Some(new) => known.insert(name.clone(), new.clone()),
+        None => known.remove(name),
     };
-    changes.into_iter().filter_map(change).collect()
+    changes.iter().filter_map(change).collect()
 }
 
 /// The catalog as a transaction sees it: the committed definitions and its session's temporary relations, with the

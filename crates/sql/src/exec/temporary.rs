@@ -129,7 +129,7 @@ pub(super) fn check_references(table: &str, referenced: &str) -> Result<(), SqlE
 /// Checks that a relation may go into a schema.
 ///
 /// # Errors
-/// 0A000 if only one of the schemas is one of temporary relations.
+/// 0A000 if the relation or the schema is temporary.
 pub(super) fn check_move(full_name: &str, schema: &str) -> Result<(), SqlError> {
     let to_temporary = schema == ALIAS || is_temporary(&full(schema, plain(full_name)));
     if to_temporary || is_temporary(full_name) {

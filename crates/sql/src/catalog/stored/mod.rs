@@ -101,7 +101,7 @@ struct VersionOnly {
     version: u32,
 }
 
-/// The stored definitions of a database that has a log.
+/// The stored definitions of a database that is logged.
 #[derive(Debug)]
 pub struct Stored {
     definitions: TableId,
