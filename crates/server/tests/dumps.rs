@@ -50,6 +50,16 @@ CREATE PROCEDURE older(by int, INOUT most int DEFAULT 0) LANGUAGE sql BEGIN ATOM
 END;
 CREATE TRIGGER "A told" BEFORE INSERT OR UPDATE OF age, name ON app.people FOR EACH ROW WHEN (NEW.age IS NULL)
     EXECUTE FUNCTION told('it''s', 5);
+CREATE FUNCTION app.plus(text[], "Odd Type") RETURNS text LANGUAGE sql AS $$ SELECT $1[1] $$;
+CREATE FUNCTION plus(a text) RETURNS text RETURN a || '+';
+CREATE FUNCTION app.kept() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END';
+CREATE TRIGGER kept BEFORE DELETE ON "Odd Names" FOR EACH ROW EXECUTE FUNCTION app.kept();
+CREATE PROCEDURE app.older(t text) LANGUAGE sql AS 'UPDATE app.people SET age = age + 1 WHERE name = t';
+CREATE VIEW shown AS WITH h AS (SELECT "A b", plus(e) AS e FROM "Odd Names") SELECT h.e, plus("A b") AS f,
+    app.plus('{x}', NULL) AS g FROM h WHERE "A b" IN (SELECT i.h FROM "Odd Half"(2 * h."A b") i);
+SET search_path = app, public;
+CREATE VIEW public.names AS SELECT name, plus(age) AS age FROM people ORDER BY name;
+RESET search_path;
 CREATE TRIGGER off AFTER DELETE ON app.people EXECUTE FUNCTION told();
 ALTER TABLE app.people DISABLE TRIGGER off;
 COMMENT ON FUNCTION plus(numeric, numeric) IS 'adds';

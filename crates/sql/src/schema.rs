@@ -22,6 +22,8 @@ pub const LONGEST_NAME: usize = 63;
 pub struct Schema {
     /// The comment that COMMENT ON SCHEMA has set.
     pub comment: Option<String>,
+    /// Whether the schema has been dropped. Only `public` is kept then: it would be there without a definition.
+    pub is_dropped: bool,
 }
 
 /// The name of a relation as a statement writes it, with or without a schema.
@@ -44,6 +46,11 @@ impl RelationName {
     /// Returns the name of a relation that is written without a schema.
     pub fn alone(name: &str) -> Self {
         Self { database: None, schema: None, name: name.to_owned() }
+    }
+
+    /// Returns the name as SQL writes it: its parts are quoted where necessary.
+    pub fn quoted(&self) -> String {
+        self.parts().iter().map(|part| quoted(part)).collect::<Vec<_>>().join(".")
     }
 
     /// Returns the parts of the name: the database and the schema, if they are written, and the name.

@@ -224,8 +224,12 @@ const WRONG_CALLS: &[Mistake] = &[
     ),
     ("call pay", "42601", "syntax error: CALL needs parentheses", None),
     ("call pay(x, 1, 2)", "42703", "column \"x\" does not exist", Some(10)),
-    ("create procedure pay(text) language sql as $$ $$", "42723", "procedure \"pay\" already exists", None),
-    ("create or replace procedure pay(text) language sql as $$ $$", "42723", "procedure \"pay\" already exists", None),
+    (
+        "create procedure pay(int, numeric) language sql as $$ $$",
+        "42723",
+        "function \"pay\" already exists with same argument types",
+        None,
+    ),
 ];
 
 const WRONG_DEFINITIONS: &[Mistake] = &[

@@ -215,7 +215,7 @@ pub(super) fn compile(
 ) -> Result<Body, SqlError> {
     let view = View { styles: procedure.styles, ..view };
     let arguments = procedure.arguments.iter().map(|argument| (argument.name.as_deref(), argument.ty));
-    let variables = Variables::new(&procedure.name, arguments, false);
+    let variables = Variables::new(procedure.plain_name(), arguments, false);
     Compiler::new(procedure, variables, view, located, enclosing).body()
 }
 
@@ -227,7 +227,7 @@ pub(super) fn compile_trigger(
     enclosing: &Enclosing<'_>,
 ) -> Result<Body, SqlError> {
     let view = View { styles: procedure.styles, ..view };
-    let variables = trigger_variables(&procedure.name, table);
+    let variables = trigger_variables(procedure.plain_name(), table);
     let mut compiler = Compiler::new(procedure, variables, view, false, enclosing);
     compiler.body.used.add_table(table);
     compiler.body.used.add_procedure(procedure);
@@ -303,7 +303,7 @@ impl Compiler<'_> {
     pub(super) fn explain(&self, error: SqlError, line: usize, what: &str) -> SqlError {
         let position = error.position.filter(|_| self.located);
         let here = match self.procedure.language {
-            Language::Sql => format!("SQL function \"{}\"", self.procedure.name),
+            Language::Sql => format!("SQL function \"{}\"", self.procedure.plain_name()),
             Language::PlPgSql => self.procedure.place(line, what),
         };
         SqlError { position, ..error.within(here) }

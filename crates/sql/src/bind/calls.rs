@@ -1,7 +1,7 @@
 //! Calls of functions, and expressions with a syntax of their own that are functions.
 
 use super::aggregate::{Given, aggregate_named};
-use super::binder::Binder;
+use super::binder::{Binder, span_of};
 use super::errors::{ambiguous_function, ambiguous_operator, no_function, no_operator, no_prefix_operator};
 use super::json::{refuse_json_function, takes_rows};
 use super::ordered_set::lacks_within_group;
@@ -9,9 +9,10 @@ use super::scope::Scope;
 use super::typed::Typed;
 use super::window::is_window_function;
 use crate::error::unsupported;
-use crate::expr::{self, Choice, Expr, Field, Function, Strictness, Variadic};
+use crate::expr::{self, Choice, Expr, Field, Function, Overload, Strictness, Variadic};
 use crate::parse::names::name_parts;
 use crate::plan::table_function::TableFunction;
+use crate::schema::undefined_schema;
 use crate::types::{type_name, without_modifier};
 use crate::{SqlError, state};
 use hotrow_storage::{Digits, Registry, Type, Value};
@@ -107,14 +108,25 @@ impl Binder<'_> {
     /// 42883 if no function fits, 42725 if several fit equally well.
     pub(super) fn resolve(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
-        let (function, wanted, result) = match expr::choose(name, &types) {
-            Choice::One(function, wanted, result) => (function, wanted, result),
-            Choice::None => return Err(no_function(name, &types)),
-            Choice::Ambiguous => return Err(ambiguous_function(name, &types)),
-        };
+        match expr::choose(name, &types) {
+            Choice::One(overload, wanted) => self.built_in(&overload, &wanted, arguments),
+            Choice::None => Err(no_function(name, &types)),
+            Choice::Ambiguous => Err(ambiguous_function(name, &types)),
+        }
+    }
+
+    /// Binds a call of a built-in function that overload resolution has selected. `wanted` are the types to which the
+    /// arguments are cast.
+    pub(super) fn built_in(
+        &mut self,
+        overload: &Overload,
+        wanted: &[Type],
+        arguments: Vec<Typed>,
+    ) -> Result<Typed, SqlError> {
+        let (function, result) = (overload.function(), overload.result());
         let arguments = arguments
             .into_iter()
-            .zip(&wanted)
+            .zip(wanted)
             .map(|(argument, ty)| self.coerce(argument, *ty, Strictness::Implicit))
             .collect::<Result<Vec<_>, _>>()?;
         self.depends.used.acts |= function.acts();
@@ -167,11 +179,13 @@ impl Binder<'_> {
     fn function(&mut self, function: &ast::Function, scope: &Scope) -> Result<Typed, SqlError> {
         let parts = name_parts(&function.name)?;
         let set_returning = TableFunction::named(&parts);
+        let users = self.users_named(&parts)?;
         let name = match parts.as_slice() {
             [name] => name.as_str(),
+            [.., name] if !users.is_empty() => name.as_str(),
             [schema, name] if schema == "pg_catalog" || schema == "public" || set_returning.is_some() => name.as_str(),
             [schema, name] if schema == "information_schema" && name.starts_with("_pg_") => name.as_str(),
-            _ => return Err(no_function(&parts.join("."), &[])),
+            _ => return Err(self.missing_function(function, &parts, scope)),
         };
         if function.null_treatment.is_some() {
             return Err(unsupported("IGNORE NULLS"));
@@ -190,13 +204,11 @@ impl Binder<'_> {
             FunctionArguments::Subquery(query) if name == "array" => return self.array_of_query(query, scope),
             FunctionArguments::Subquery(_) => return Err(unsupported("this kind of argument")),
         };
-        let span = match function.name.0.first() {
-            Some(ast::ObjectNamePart::Identifier(ident)) => ident.span,
-            _ => sqlparser::tokenizer::Span::empty(),
-        };
+        let span = span_of(&function.name);
         let windowed = function.over.is_some();
         let given = Given { name, list, distinct, order, filter: function.filter.as_deref(), windowed };
-        if let Some(call) = self.call_over_rows(function, &given, scope) {
+        let means_user = parts.len() > 1 && !users.is_empty();
+        if !means_user && let Some(call) = self.call_over_rows(function, &given, scope) {
             return call.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error });
         }
         if distinct || function.filter.is_some() || !order.is_empty() {
@@ -210,8 +222,8 @@ impl Binder<'_> {
             let message = format!("{what} specified, but {name} is not an aggregate function");
             return Err(self.locate(SqlError::new(state::WRONG_OBJECT_TYPE, message), span));
         }
-        if let Some(call) = self.user_function(&parts, list, scope, span)? {
-            return Ok(call);
+        if !users.is_empty() {
+            return self.user_function(users, &parts, list, scope, span);
         }
         refuse_json_function(name, list)?;
         let sets = self.sets_bound();
@@ -252,6 +264,26 @@ impl Binder<'_> {
             _ => self.plain_function(name, arguments),
         };
         result.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error })
+    }
+
+    /// Returns the error for a call of a function that no schema has.
+    fn missing_function(&mut self, function: &ast::Function, parts: &[String], scope: &Scope) -> SqlError {
+        if let [schema, _] = parts
+            && !self.view.knows_schema(schema)
+        {
+            return undefined_schema(schema);
+        }
+        let list = match &function.args {
+            FunctionArguments::List(list) => &list.args[..],
+            FunctionArguments::None | FunctionArguments::Subquery(_) => &[],
+        };
+        match self.given(list, |binder, expr| binder.expr(expr, scope)) {
+            Ok(given) => {
+                let types: Vec<_> = given.iter().map(|(_, typed)| typed.ty).collect();
+                self.locate(no_function(&parts.join("."), &types), span_of(&function.name))
+            }
+            Err(error) => error,
+        }
     }
 
     /// Binds a call whose value depends on several rows, such as one of an aggregate function. Returns `None` for any
@@ -296,7 +328,7 @@ impl Binder<'_> {
     }
 
     /// Binds a call of a function that needs no special treatment.
-    fn plain_function(&mut self, name: &str, mut arguments: Vec<Typed>) -> Result<Typed, SqlError> {
+    pub(super) fn plain_function(&mut self, name: &str, mut arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         if let Some(first) = arguments.first_mut()
             && OF_RELATIONS.contains(&name)
             && first.ty.is_none_or(Type::is_text)

@@ -3,7 +3,7 @@
 //! A name in FROM is a query of WITH, a system relation, a view, a sequence or a table; [`Binder::named_item`] decides
 //! which.
 
-use super::binder::{Binder, span_of};
+use super::binder::Binder;
 use super::condition::conjuncts;
 use super::group::{Group, Item, OuterJoin, Shown, Source};
 use super::query::{Bound, From, Locking};
@@ -120,11 +120,7 @@ impl Binder<'_> {
             | TableFactor::Function { name, args, with_ordinality, alias, .. } => {
                 let mut visible = before.clone();
                 visible.append(left.clone())?;
-                if let Some(function) = self.row_function(name) {
-                    let shape = (*with_ordinality, alias.as_ref());
-                    return self.user_rows(&function, args, shape, visible, span_of(name));
-                }
-                self.scalar_function(name, args, *with_ordinality, alias.as_ref(), visible)
+                self.function_rows(name, args, (*with_ordinality, alias.as_ref()), visible)
             }
             TableFactor::Derived { lateral, subquery, alias, sample: None } => {
                 let mut visible = before.clone();

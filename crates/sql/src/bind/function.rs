@@ -1,7 +1,7 @@
 //! Functions of users: their definitions, and the calls of them in expressions.
 
-use super::binder::Binder;
-use super::procedure::with_types;
+use super::binder::{Binder, span_of};
+use super::overload::{Chosen, UserChoice, with_types};
 use super::query::From;
 use super::row_types::{relation_of, result_columns};
 use super::scope::{Relation, Scope};
@@ -9,9 +9,9 @@ use super::typed::Typed;
 use crate::catalog::View;
 use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns};
 use crate::error::unsupported;
-use crate::expr::{Expr, Invocation};
+use crate::expr::{Expr, Invocation, lost};
 use crate::opaque::Opaque;
-use crate::parse::names::{fold, name_parts};
+use crate::parse::names::{fold, name_parts, relation_name};
 use crate::parse::procedure::{FunctionSyntax, ReturnsSyntax};
 use crate::plan::table_function::{RowSource, RowsOf, UserRows};
 use crate::plan::{Callee, Node};
@@ -77,32 +77,41 @@ fn value_or_row(ty: &ast::DataType, view: View<'_>) -> Result<Returns, SqlError>
 }
 
 impl Binder<'_> {
-    /// Binds a call of a user's function. Returns `None` if no user has a function of this name.
+    /// Binds a call of a name that users' procedures and functions have, those of `users`. If none of these fits best,
+    /// the name may mean a built-in function.
     pub(super) fn user_function(
         &mut self,
+        users: Vec<Arc<Procedure>>,
         parts: &[String],
         list: &[FunctionArg],
         scope: &Scope,
         span: Span,
-    ) -> Result<Option<Typed>, SqlError> {
-        let Some(procedure) = self.function_named(parts) else { return Ok(None) };
-        let name = &procedure.name;
+    ) -> Result<Typed, SqlError> {
         let located = |binder: &Self, error: SqlError| binder.locate(error, span);
-        let wrong_kind = |message: String| SqlError::new(state::WRONG_OBJECT_TYPE, message);
         let given = self.given(list, |binder, expr| binder.expr(expr, scope))?;
-        let types: Vec<_> = given.iter().map(|(_, typed)| typed.ty).collect();
-        let Some(function) = &procedure.function else {
-            let error = wrong_kind(format!("{} is a procedure", with_types(name, &types)));
-            return Err(located(self, error.hint("To call a procedure, use CALL.")));
+        let chosen = match self.chosen("function", users, parts, &given) {
+            Ok(Chosen::User(chosen)) => chosen,
+            Ok(Chosen::BuiltIn(overload, wanted)) => {
+                let arguments = given.into_iter().map(|(_, typed)| typed).collect();
+                return self.built_in(&overload, &wanted, arguments).map_err(|error| located(self, error));
+            }
+            // Some built-in functions have no list of overloads.
+            Err(error) if parts.len() == 1 && error.state == state::UNDEFINED_FUNCTION => {
+                let arguments = given.into_iter().map(|(_, typed)| typed).collect();
+                let call = self.plain_function(&parts[0], arguments);
+                return call.map_err(|other| {
+                    located(self, if other.state == state::UNDEFINED_FUNCTION { error } else { other })
+                });
+            }
+            Err(error) => return Err(located(self, error)),
         };
+        let procedure = chosen.procedure.clone();
+        let Some(function) = &procedure.function else { return Err(located(self, is_procedure(parts, &given))) };
         let ty = match function.returns {
             Returns::Value(ty) => ty,
             // An empty text stands for the value of `void`.
             Returns::Nothing => Type::Text,
-            Returns::Trigger => {
-                let message = "trigger functions can only be called as triggers";
-                return Err(located(self, SqlError::new(state::FEATURE_NOT_SUPPORTED, message)));
-            }
+            Returns::Trigger => return Err(located(self, only_as_trigger())),
             Returns::Outputs | Returns::RowOf(_) => {
                 let hint = "Call the function in FROM.";
                 return Err(located(self, unsupported("a row as a value").hint(hint)));
@@ -111,68 +120,84 @@ impl Binder<'_> {
         if let Some(place) = self.without_subqueries.filter(|place| *place != "CALL argument") {
             return Err(located(self, unsupported(&format!("a user's function in {place}"))));
         }
-        let (callee, arguments) = self.called_function(&procedure, given, span)?;
+        let (callee, arguments) = self.called_function(&chosen, given)?;
         if function.is_set {
-            let rows = UserRows { name: procedure.name.as_str().into(), callee: Opaque::new(callee), width: 1 };
+            let rows = UserRows { name: procedure.plain_name().into(), callee: Opaque::new(callee), width: 1 };
             let function = RowSource::User(rows);
             let mut columns = self.set_columns(RowsOf { function, arguments, numbered: false }, vec![ty], span)?;
-            return Ok(columns.pop());
+            return columns.pop().ok_or_else(|| lost("a column"));
         }
         let invocation = Invocation {
-            name: procedure.name.as_str().into(),
+            name: procedure.plain_name().into(),
             callee: Opaque::new(callee),
             arguments,
             is_strict: function.strict,
         };
-        Ok(Some(Typed::new(Expr::Invoke(Box::new(invocation)), ty)))
+        Ok(Typed::new(Expr::Invoke(Box::new(invocation)), ty))
     }
 
-    /// Returns the procedure or function of users that a name means, with or without its schema.
-    fn function_named(&self, parts: &[String]) -> Option<Arc<Procedure>> {
-        match parts {
-            [name] => self.view.procedure(name),
-            [schema, name] if schema == "public" => self.view.procedure(name),
-            _ => None,
+    /// Returns the procedures and functions of users that a name may mean, and adds the name to what the plan depends
+    /// on.
+    pub(super) fn users_named(&mut self, parts: &[String]) -> Result<Vec<Arc<Procedure>>, SqlError> {
+        if !self.view.has_procedures() {
+            return Ok(Vec::new());
         }
+        let written = relation_name(parts)?;
+        if let Some(keys) = self.around.fixed_functions(&written) {
+            return Ok(keys.iter().filter_map(|key| self.view.procedure(key)).collect());
+        }
+        let users = self.view.routines(&written);
+        if !users.is_empty() {
+            self.depends.used.add_routine_name(&written, &users);
+        }
+        Ok(users)
     }
 
     /// Finds the body of a function that is called, and the values of the arguments that go in.
     fn called_function(
         &mut self,
-        procedure: &Arc<Procedure>,
+        chosen: &UserChoice,
         given: Vec<(Option<String>, Typed)>,
-        span: Span,
     ) -> Result<(Callee, Vec<Expr>), SqlError> {
-        let (callee, values) = self.called(procedure, given, span)?;
+        let procedure = &chosen.procedure;
+        let (callee, values) = self.called(chosen, given)?;
         let given = procedure.arguments.iter().zip(values).filter(|(argument, _)| procedure.is_given(argument));
         self.depends.used.acts = true;
         Ok((callee, given.map(|(_, value)| value.map_or(Expr::NULL, |(_, value)| value)).collect()))
     }
 
-    /// Returns the user's function of this name whose result stands in FROM as rows, if there is one: it returns rows,
-    /// a row, or a value whose column has a name of its own.
-    pub(super) fn row_function(&self, name: &ast::ObjectName) -> Option<Arc<Procedure>> {
-        let procedure = self.function_named(&name_parts(name).ok()?)?;
-        let has_name = || procedure.outputs().any(|(_, output)| output.name.is_some());
-        (procedure.returns_rows() || (procedure.function.is_some() && has_name())).then_some(procedure)
-    }
-
-    /// Binds a call in FROM of a user's function. Its arguments may refer to the items in `visible`.
-    pub(super) fn user_rows(
+    /// Binds a call in FROM of a function. Its arguments may refer to the items in `visible`. The rows of a user's
+    /// function are its result: rows, a row, or a value.
+    pub(super) fn function_rows(
         &mut self,
-        procedure: &Arc<Procedure>,
+        name: &ast::ObjectName,
         arguments: &[FunctionArg],
         (numbered, alias): (bool, Option<&ast::TableAlias>),
         visible: Scope,
-        span: Span,
     ) -> Result<From, SqlError> {
+        let (parts, span) = (name_parts(name)?, span_of(name));
+        let users = self.users_named(&parts)?;
+        if users.is_empty() {
+            return self.scalar_function(name, arguments, numbered, alias, visible);
+        }
         let given = |binder: &mut Self| binder.given(arguments, |binder, expr| binder.expr(expr, &Scope::default()));
-        let bound = self.without_aggregates("functions in FROM", |binder| binder.looking_at(visible, given));
+        let bound = self.without_aggregates("functions in FROM", |binder| binder.looking_at(visible.clone(), given));
         let (given, shown) = bound?;
-        let (callee, arguments) = self.called_function(procedure, given, span)?;
-        let mut results = result_columns(procedure, self.view, &mut self.depends.used)?;
+        let chosen = match self.chosen("function", users, &parts, &given) {
+            Ok(Chosen::User(chosen)) => chosen,
+            Ok(Chosen::BuiltIn(..)) => return self.scalar_function(name, arguments, numbered, alias, visible),
+            Err(error) => return Err(self.locate(error, span)),
+        };
+        let procedure = chosen.procedure.clone();
+        match procedure.function.as_ref().map(|function| &function.returns) {
+            None => return Err(self.locate(is_procedure(&parts, &given), span)),
+            Some(Returns::Trigger) => return Err(self.locate(only_as_trigger(), span)),
+            Some(_) => {}
+        }
+        let (callee, arguments) = self.called_function(&chosen, given)?;
+        let mut results = result_columns(&procedure, self.view, &mut self.depends.used)?;
         if results.is_empty() {
-            results.push((procedure.name.clone(), Type::Text));
+            results.push((procedure.plain_name().to_owned(), Type::Text));
         }
         let is_plain =
             procedure.function.as_ref().is_some_and(|function| matches!(function.returns, Returns::Value(_)))
@@ -182,7 +207,7 @@ impl Binder<'_> {
             *name = fold(&alias.name);
         }
         let function = RowSource::User(UserRows {
-            name: procedure.name.as_str().into(),
+            name: procedure.plain_name().into(),
             callee: Opaque::new(callee),
             width: results.len(),
         });
@@ -191,8 +216,19 @@ impl Binder<'_> {
             columns.push(OutputColumn::new("ordinality", Type::Int8));
         }
         let node = Node::Function(Box::new(RowsOf { function, arguments, numbered }));
-        let mut item = self.rows_item(node, shown, columns, Some(procedure.name.clone()), alias)?;
+        let mut item = self.rows_item(node, shown, columns, Some(procedure.plain_name().to_owned()), alias)?;
         item.scope.relations_mut().iter_mut().for_each(Relation::mean_value);
         Ok(item)
     }
+}
+
+/// Makes the error for a call of a procedure that is no CALL.
+fn is_procedure(parts: &[String], given: &[(Option<String>, Typed)]) -> SqlError {
+    let types: Vec<_> = given.iter().map(|(_, typed)| typed.ty).collect();
+    let message = format!("{} is a procedure", with_types(&parts.join("."), &types));
+    SqlError::new(state::WRONG_OBJECT_TYPE, message).hint("To call a procedure, use CALL.")
+}
+
+fn only_as_trigger() -> SqlError {
+    SqlError::new(state::FEATURE_NOT_SUPPORTED, "trigger functions can only be called as triggers")
 }

@@ -41,6 +41,7 @@
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
 //! | `ddl`, `index` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE; those of indexes |
 //! | `procedure`, `function`, `trigger` | procedures and CALL; functions of users and their calls; triggers |
+//! | `overload` | the choice among users' and built-in functions of one name |
 //! | `body`, `variables` | the statements of bodies, and the variables that they name |
 //! | `enclosing`, `returns` | the bodies around a statement, and the results of bodies |
 //! | `row_types` | the columns of the rows of relations and of functions |
@@ -87,6 +88,7 @@ mod merge;
 mod names;
 mod operators;
 mod ordered_set;
+mod overload;
 mod parameters;
 mod path;
 mod procedure;

@@ -4,23 +4,23 @@ use super::binder::{Binder, span_of};
 use super::body::{Outputs, compile};
 use super::ddl::define_default;
 use super::enclosing::Enclosing;
+use super::overload::{Chosen, UserChoice, with_types};
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::catalog::procedure::{Argument, Procedure};
 use crate::catalog::trigger::Trigger;
 use crate::catalog::{DefaultValue, View};
 use crate::error::unsupported;
-use crate::expr::{Expr, Strictness, can_cast};
+use crate::expr::{Expr, Strictness};
 use crate::opaque::Opaque;
-use crate::parse::names::{fold, object_name, procedure_name};
+use crate::parse::names::{fold, name_parts};
 use crate::parse::procedure::{ArgumentMode, ArgumentSyntax};
 use crate::plan::{Body, BodyLink, Call, Callee, Plan};
-use crate::types::{type_name, without_modifier};
+use crate::types::without_modifier;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
-use sqlparser::tokenizer::Span;
 
 /// The maximum depth of nested calls.
 const MAX_CALL_DEPTH: usize = 32;
@@ -171,18 +171,20 @@ impl Binder<'_> {
             }
         };
         let span = span_of(&function.name);
-        let name = procedure_name(object_name(&function.name)?)?;
+        let parts = name_parts(&function.name)?;
         let given = self.given(list, |binder, expr| binder.plain(expr, &Scope::default(), "CALL arguments"))?;
-        let types: Vec<_> = given.iter().map(|(_, typed)| typed.ty).collect();
-        let Some(procedure) = self.view.procedure(&name) else {
-            return Err(self.locate(no_procedure("procedure", &name, &types, None), span));
+        let users = self.users_named(&parts)?;
+        let chosen = match self.chosen("procedure", users, &parts, &given) {
+            Ok(Chosen::User(chosen)) if chosen.procedure.function.is_none() => chosen,
+            Ok(_) => {
+                let types: Vec<_> = given.iter().map(|(_, typed)| typed.ty).collect();
+                let message = format!("{} is not a procedure", with_types(&parts.join("."), &types));
+                let error = SqlError::new(state::WRONG_OBJECT_TYPE, message);
+                return Err(self.locate(error.hint("To call a function, use SELECT."), span));
+            }
+            Err(error) => return Err(self.locate(error, span)),
         };
-        if procedure.function.is_some() {
-            let message = format!("{} is not a procedure", with_types(&name, &types));
-            let error = SqlError::new(state::WRONG_OBJECT_TYPE, message);
-            return Err(self.locate(error.hint("To call a function, use SELECT."), span));
-        }
-        let (callee, values) = self.called(&procedure, given, span)?;
+        let (callee, values) = self.called(&chosen, given)?;
         let is_variable = |typed: &Typed| match typed.expr {
             Expr::Param(slot) if self.parameters.variables.is_some() => Some(slot),
             _ => None,
@@ -220,17 +222,16 @@ impl Binder<'_> {
     #[allow(clippy::type_complexity, reason = "a value before and after its coercion")]
     pub(super) fn called(
         &mut self,
-        procedure: &Arc<Procedure>,
+        chosen: &UserChoice,
         given: Vec<(Option<String>, Typed)>,
-        span: Span,
     ) -> Result<(Callee, Vec<Option<(Typed, Expr)>>), SqlError> {
-        let types: Vec<_> = given.iter().map(|(_, typed)| typed.ty).collect();
-        let wrong =
-            || self.source.locate(no_procedure(procedure.word(), &procedure.name, &types, Some(procedure)), span.start);
-        let places = places(procedure, given).ok_or_else(wrong)?;
-        let mut arguments = Vec::with_capacity(places.len());
-        for (argument, given) in procedure.arguments.iter().zip(places) {
-            let fits = |typed: &Typed| typed.ty.is_none_or(|from| can_cast(from, argument.ty, Strictness::Implicit));
+        let procedure = &chosen.procedure;
+        let mut values: Vec<Option<Typed>> = procedure.arguments.iter().map(|_| None).collect();
+        for (&place, (_, typed)) in chosen.places.iter().zip(given) {
+            values[place] = Some(typed);
+        }
+        let mut arguments = Vec::with_capacity(values.len());
+        for (argument, given) in procedure.arguments.iter().zip(values) {
             arguments.push(match (argument.mode, given, &argument.default) {
                 (ArgumentMode::Out | ArgumentMode::Table, given, _) => {
                     // A parameter of the client gets its type from its place, even if its value is not used.
@@ -238,10 +239,6 @@ impl Binder<'_> {
                         self.coerce(Typed { ty: None, expr, at }, argument.ty, Strictness::Implicit)?;
                     }
                     given.map(|typed| (typed, Expr::NULL))
-                }
-                (_, Some(typed), _) if !fits(&typed) => {
-                    let error = no_procedure(procedure.word(), &procedure.name, &types, Some(procedure));
-                    return Err(self.locate(error, span));
                 }
                 (_, Some(typed), _) => {
                     let value = self.coerce(typed.clone(), argument.ty, Strictness::Implicit)?;
@@ -291,71 +288,4 @@ impl Binder<'_> {
         self.depends.used.add_all(&body.used);
         Ok(BodyLink::Own(body))
     }
-}
-
-/// Assigns the given values to the arguments of a procedure or function, by position and then by name.
-///
-/// Returns `None` if the values do not fit: if a name is no argument's, if an argument is given twice, if a value
-/// without a name follows a named one, if there are too many values, or if an argument has neither a value nor a
-/// default.
-fn places(procedure: &Procedure, given: Vec<(Option<String>, Typed)>) -> Option<Vec<Option<Typed>>> {
-    let mut places: Vec<Option<Typed>> = procedure.arguments.iter().map(|_| None).collect();
-    let all = procedure.arguments.iter().enumerate();
-    let taken: Vec<usize> = all.filter(|(_, argument)| procedure.is_given(argument)).map(|(at, _)| at).collect();
-    let mut named = false;
-    for (at, (label, typed)) in given.into_iter().enumerate() {
-        let place = match label {
-            Some(label) => {
-                named = true;
-                taken.iter().copied().find(|&at| procedure.arguments[at].name.as_ref() == Some(&label))?
-            }
-            None if named => return None,
-            None => *taken.get(at)?,
-        };
-        let place = places.get_mut(place)?;
-        if place.replace(typed).is_some() {
-            return None;
-        }
-    }
-    let complete = procedure
-        .arguments
-        .iter()
-        .zip(&places)
-        .all(|(argument, place)| place.is_some() || !procedure.is_given(argument) || argument.default.is_some());
-    complete.then_some(places)
-}
-
-/// Makes the error 42883 for a call that fits no procedure or function. The detail shows the one of this name, if there
-/// is one.
-fn no_procedure(word: &str, name: &str, types: &[Option<Type>], known: Option<&Procedure>) -> SqlError {
-    let message = format!("{word} {} does not exist", with_types(name, types));
-    let hint =
-        format!("No {word} matches the given name and argument types. You might need to add explicit type casts.");
-    let error = SqlError::new(state::UNDEFINED_FUNCTION, message).hint(hint);
-    match known {
-        Some(procedure) => error.detail(format!("There is {}.", described(procedure))),
-        None => error,
-    }
-}
-
-/// Formats a name with the types of arguments: `pay(integer, numeric)`.
-pub(super) fn with_types(name: &str, types: &[Option<Type>]) -> String {
-    let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
-    format!("{name}({})", types.join(", "))
-}
-
-/// Formats a procedure for messages: `pay(customer integer, amount numeric, OUT balance numeric)`.
-fn described(procedure: &Procedure) -> String {
-    let show = |argument: &Argument| {
-        let mode = match argument.mode {
-            ArgumentMode::In => None,
-            ArgumentMode::Out => Some("OUT"),
-            ArgumentMode::InOut => Some("INOUT"),
-            ArgumentMode::Table => Some("TABLE"),
-        };
-        let ty = type_name(Some(argument.ty));
-        [mode, argument.name.as_deref(), Some(&ty)].into_iter().flatten().collect::<Vec<_>>().join(" ")
-    };
-    let arguments: Vec<_> = procedure.arguments.iter().map(show).collect();
-    format!("{}({})", procedure.name, arguments.join(", "))
 }

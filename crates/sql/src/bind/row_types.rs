@@ -33,7 +33,7 @@ pub(super) fn result_columns(
         None | Some(Returns::Nothing | Returns::Trigger) => Vec::new(),
         Some(Returns::Value(ty)) => {
             let name = procedure.outputs().find_map(|(_, output)| output.name.clone());
-            vec![(name.unwrap_or_else(|| procedure.name.clone()), *ty)]
+            vec![(name.unwrap_or_else(|| procedure.plain_name().to_owned()), *ty)]
         }
         Some(Returns::Outputs) => procedure.outputs().map(|(_, output)| output).enumerate().map(named).collect(),
         Some(Returns::RowOf(name)) => columns_of(view, name, used)?,

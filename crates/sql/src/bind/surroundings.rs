@@ -3,6 +3,7 @@
 use super::query::WithQuery;
 use super::scope::{Found, Level, Scope, show};
 use super::typed::Typed;
+use crate::catalog::view::Meanings;
 use crate::schema::RelationName;
 
 /// The surroundings of the query that is bound. The query of a view has surroundings of its own.
@@ -16,13 +17,13 @@ pub(super) struct Surroundings {
     pub(super) named: Vec<WithQuery>,
     /// Whether the query that is bound next is the statement itself, whose WITH may change rows.
     pub(super) is_top: bool,
-    /// The relations that names mean in the view whose query is bound: each name as it is written, with the full name.
-    pub(super) fixed: Vec<(RelationName, String)>,
+    /// The meanings of names in the view whose query is bound.
+    pub(super) fixed: Meanings,
 }
 
 impl Surroundings {
-    /// Returns the surroundings of a query in which these names of relations have the given meaning.
-    pub(super) fn of_view(fixed: Vec<(RelationName, String)>) -> Self {
+    /// Returns the surroundings of a query in which names have these meanings.
+    pub(super) fn of_view(fixed: Meanings) -> Self {
         Self { fixed, ..Self::default() }
     }
 
@@ -45,6 +46,11 @@ impl Surroundings {
 
     /// Returns the full name that a view has fixed for a name of a relation, or `None` if it has fixed none.
     pub(super) fn fixed(&self, written: &RelationName) -> Option<&str> {
-        self.fixed.iter().find(|(known, _)| known == written).map(|(_, name)| name.as_str())
+        self.fixed.relations.iter().find(|(known, _)| known == written).map(|(_, name)| name.as_str())
+    }
+
+    /// Returns the keys of the functions that a view has fixed for a name, or `None` if it has fixed none.
+    pub(super) fn fixed_functions(&self, written: &RelationName) -> Option<&[String]> {
+        self.fixed.functions.iter().find(|(known, _)| known == written).map(|(_, keys)| &keys[..])
     }
 }

@@ -4,7 +4,7 @@ use super::binder::Binder;
 use super::body::{compile_trigger, trigger_condition, trigger_variables};
 use super::scope::Scope;
 use super::typed::Typed;
-use crate::catalog::procedure::Returns;
+use crate::catalog::procedure::{Procedure, Returns};
 use crate::catalog::trigger::Trigger;
 use crate::catalog::{Table, View, column_of};
 use crate::expr::{Expr, RowRules};
@@ -12,27 +12,30 @@ use crate::parse::names::fold;
 use crate::parse::trigger::CreateTrigger;
 use crate::plan::triggers::NEW;
 use crate::plan::{Firing, Triggers};
+use crate::schema::undefined_schema;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 use sqlparser::ast;
 
-/// Checks a new trigger of a table: its columns, its condition and its function.
-pub fn check_trigger(create: &CreateTrigger, table: &Arc<Table>, view: View<'_>) -> Result<(), SqlError> {
+/// Checks a new trigger of a table: its columns, its condition and its function. Returns the function.
+pub fn check_trigger(create: &CreateTrigger, table: &Arc<Table>, view: View<'_>) -> Result<Arc<Procedure>, SqlError> {
     let wrong = |message: String| Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message));
     for column in &create.events.columns {
         column_of(table, column)?;
     }
-    let procedure = view.procedure(&create.function);
-    match procedure.as_ref().map(|procedure| procedure.function.as_ref().map(|function| &function.returns)) {
-        None => {
-            let message = format!("function {}() does not exist", create.function);
-            return Err(SqlError::new(state::UNDEFINED_FUNCTION, message));
-        }
-        Some(Some(Returns::Trigger)) => {}
-        Some(_) => return wrong(format!("function {} must return type trigger", create.function)),
+    if let Some(schema) = create.function.schema.as_deref().filter(|schema| !view.knows_schema(schema)) {
+        return Err(undefined_schema(schema));
     }
-    let Some(when) = &create.when else { return Ok(()) };
-    let variables = trigger_variables(&create.function, table);
+    let Some(procedure) = view.routines(&create.function).into_iter().find(|known| known.inputs().next().is_none())
+    else {
+        let message = format!("function {}() does not exist", create.function);
+        return Err(SqlError::new(state::UNDEFINED_FUNCTION, message));
+    };
+    if procedure.function.as_ref().is_none_or(|function| function.returns != Returns::Trigger) {
+        return wrong(format!("function {} must return type trigger", create.function));
+    }
+    let Some(when) = &create.when else { return Ok(procedure) };
+    let variables = trigger_variables(procedure.plain_name(), table);
     let (condition, _) = trigger_condition(view, &variables, when)?;
     let (old, end) = (NEW + table.visible(), NEW + 2 * table.visible());
     let names = |first: usize, end: usize| {
@@ -45,7 +48,7 @@ pub fn check_trigger(create: &CreateTrigger, table: &Arc<Table>, view: View<'_>)
     } else if create.events.delete && names(NEW, old) {
         "DELETE trigger's WHEN condition cannot reference NEW values"
     } else {
-        return Ok(());
+        return Ok(procedure);
     };
     wrong(what.to_owned())
 }
@@ -66,14 +69,14 @@ impl Binder<'_> {
 
     fn firing(&mut self, table: &Arc<Table>, trigger: &Arc<Trigger>) -> Result<Firing, SqlError> {
         let definition = &trigger.definition;
-        let Some(procedure) = self.view.procedure(&definition.function) else {
+        let Some(procedure) = self.view.procedure(&trigger.function_key()) else {
             let message = format!("function {}() does not exist", definition.function);
             return Err(SqlError::new(state::UNDEFINED_FUNCTION, message));
         };
         self.depends.used.add_procedure(&procedure);
         let when = match &definition.when {
             Some(when) => {
-                let variables = trigger_variables(&procedure.name, table);
+                let variables = trigger_variables(procedure.plain_name(), table);
                 let (when, used) = trigger_condition(self.view, &variables, when)?;
                 self.depends.used.add_all(&used);
                 Some(when)

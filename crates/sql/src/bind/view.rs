@@ -4,32 +4,32 @@ use super::binder::Binder;
 use super::query::{From, Locking, Stars};
 use super::scope::{Named, Scope};
 use super::surroundings::Surroundings;
-use crate::catalog::view::StoredView;
+use crate::catalog::view::{Meanings, StoredView};
 use crate::catalog::{Comments, View};
 use crate::client::are_alike;
 use crate::depth::{self, Syntax, with_room};
 use crate::parse::names::fold;
 use crate::parse::parse_query;
 use crate::parse::window::restored;
-use crate::schema::{self, RelationName, undefined_table};
+use crate::schema::{self, undefined_table};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor};
 
 /// Makes the definition of a view from its query. `names` are the names of the first columns; the other columns keep
-/// the names that the query gives them. `fixed` says what relations' names in the query mean.
+/// the names that the query gives them. `fixed` says what names in the query mean.
 pub(crate) fn define_view(
     name: &str,
     names: &[String],
     query: &ast::Query,
-    fixed: &[(RelationName, String)],
+    fixed: &Meanings,
     view: View<'_>,
 ) -> Result<StoredView, SqlError> {
     with_room(|| {
         let mut binder = Binder::new("", 0, view, Vec::new());
         binder.source.stars = Some(Stars::new());
-        binder.around = Surroundings::of_view(fixed.to_vec());
+        binder.around = Surroundings::of_view(fixed.clone());
         let (_, mut columns) = binder.query(query)?;
         if !binder.parameters.types.is_empty() {
             return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"));
@@ -53,7 +53,15 @@ pub(crate) fn define_view(
         let used = binder.used();
         let mut relations: Vec<_> = used.tables.iter().map(|table| table.name().to_owned()).collect();
         relations.extend(used.views.iter().map(|view| view.name.clone()));
-        let names = fixed.iter().cloned().chain(used.names).collect();
+        let called = |key: &String| used.procedures.iter().any(|known| known.key == *key);
+        let functions = used.routine_names.into_iter().map(|(written, found)| {
+            let keys = found.iter().map(|known| known.key.clone()).filter(called).collect();
+            (written, keys)
+        });
+        let names = Meanings {
+            relations: fixed.relations.iter().cloned().chain(used.names).collect(),
+            functions: fixed.functions.iter().cloned().chain(functions).collect(),
+        };
         let qualified = match used.enumerations.is_empty() {
             true => None,
             false => view.with_qualified_types(&restored(query.to_string()))?,

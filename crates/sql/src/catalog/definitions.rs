@@ -84,9 +84,9 @@ impl Catalog {
         self.tables.read().unwrap_or_else(|poison| poison.into_inner()).values().cloned().collect()
     }
 
-    /// Returns the committed procedure of this name.
-    pub fn procedure(&self, name: &str) -> Option<Arc<Procedure>> {
-        self.procedures.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
+    /// Returns the committed procedure or function of this [key](super::procedure::key).
+    pub fn procedure(&self, key: &str) -> Option<Arc<Procedure>> {
+        self.procedures.read().unwrap_or_else(|poison| poison.into_inner()).get(key).cloned()
     }
 
     /// Returns the committed view of this full name.
@@ -344,18 +344,39 @@ impl View<'_> {
         }
     }
 
-    /// Returns the procedure of this name, as the transaction sees it.
-    pub fn procedure(&self, name: &str) -> Option<Arc<Procedure>> {
-        match self.changes.procedures.get(name) {
+    /// Returns the procedure or function of this [key](super::procedure::key), as the transaction sees it.
+    pub fn procedure(&self, key: &str) -> Option<Arc<Procedure>> {
+        match self.changes.procedures.get(key) {
             Some(change) => change.clone(),
-            None => self.catalog.procedure(name),
+            None => self.catalog.procedure(key),
         }
+    }
+
+    /// Returns the procedures and functions of this full name, as the transaction sees them, ordered by their keys.
+    pub fn procedures_named(&self, name: &str) -> Vec<Arc<Procedure>> {
+        // All keys of the name begin so, and those that begin so are next to each other.
+        let first = format!("{name}(");
+        let begins = |(key, _): &(&String, _)| key.starts_with(&first);
+        let known = self.catalog.procedures.read().unwrap_or_else(|poison| poison.into_inner());
+        let known = known.range(first.clone()..).take_while(begins).map(|(_, known)| known);
+        let known = known.filter(|known| !self.changes.procedures.contains_key(&known.key));
+        let changed = self.changes.procedures.range(first.clone()..).take_while(|(key, _)| key.starts_with(&first));
+        let mut all: Vec<_> = known.chain(changed.filter_map(|(_, change)| change.as_ref())).cloned().collect();
+        all.retain(|known| known.name == name);
+        all.sort_by(|one, other| one.key.cmp(&other.key));
+        all
+    }
+
+    /// Whether there may be procedures or functions of users.
+    pub fn has_procedures(&self) -> bool {
+        let known = || !self.catalog.procedures.read().unwrap_or_else(|poison| poison.into_inner()).is_empty();
+        !self.changes.procedures.is_empty() || known()
     }
 
     /// Returns all procedures that the transaction sees.
     pub fn procedures(&self) -> Vec<Arc<Procedure>> {
         let known = self.catalog.procedures.read().unwrap_or_else(|poison| poison.into_inner());
-        let known = known.values().filter(|known| !self.changes.procedures.contains_key(&known.name));
+        let known = known.values().filter(|known| !self.changes.procedures.contains_key(&known.key));
         known.chain(self.changes.procedures.values().flatten()).cloned().collect()
     }
 
@@ -376,7 +397,8 @@ impl View<'_> {
         }
     }
 
-    /// Returns the schemas that users have made, `public`, and that of the temporary relations, by their names.
+    /// Returns the schemas that there are, by their names: those that users have made, `public`, and that of the
+    /// temporary relations.
     pub fn schemas(&self) -> BTreeMap<String, Arc<Schema>> {
         let mut all = self.catalog.schemas.read().unwrap_or_else(|poison| poison.into_inner()).clone();
         for (name, change) in &self.changes.schemas {
@@ -388,6 +410,7 @@ impl View<'_> {
         for name in self.temporary.schema().into_iter().chain([schema::PUBLIC]) {
             all.entry(name.to_owned()).or_default();
         }
+        all.retain(|_, schema| !schema.is_dropped);
         all
     }
 
@@ -449,9 +472,9 @@ impl View<'_> {
         self.table(table.name()).is_some_and(|now| Arc::ptr_eq(&now, table))
     }
 
-    /// Whether this is still the current definition of the procedure's name.
+    /// Whether this is still the current definition of the procedure's key.
     pub fn is_procedure(&self, procedure: &Arc<Procedure>) -> bool {
-        self.procedure(&procedure.name).is_some_and(|now| Arc::ptr_eq(&now, procedure))
+        self.procedure(&procedure.key).is_some_and(|now| Arc::ptr_eq(&now, procedure))
     }
 
     /// Whether this is still the current definition of the view's name.

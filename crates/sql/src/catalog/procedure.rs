@@ -5,14 +5,32 @@ use crate::catalog::DefaultValue;
 use crate::opaque::Opaque;
 use crate::parse::body::BodySyntax;
 use crate::parse::procedure::{ArgumentMode, CreateProcedure, Language, Volatility};
-use crate::types::Styles;
+use crate::schema::{plain, shown, split};
+use crate::types::{Styles, oid, type_name};
 use hotrow_storage::Type;
 use hotrow_sync::{Arc, RwLock};
 
-/// Returns the name under which a procedure or function has its lock and its number in the system relations. No
-/// relation has this name.
-pub fn numbered(name: &str) -> String {
+/// Returns the key by which the catalog identifies a procedure or function: its full name and the types of the
+/// arguments that go in, by their OIDs.
+pub fn key(name: &str, inputs: impl IntoIterator<Item = Type>) -> String {
+    let types: Vec<_> = inputs.into_iter().map(|ty| oid(ty).to_string()).collect();
+    format!("{name}({})", types.join(","))
+}
+
+/// Returns the full name in a key.
+pub fn name_in(key: &str) -> &str {
+    key.rfind('(').map_or(key, |end| &key[..end])
+}
+
+/// Returns the name of the lock on all procedures and functions of a full name. No relation has this name.
+pub fn lock_of(name: &str) -> String {
     format!("{name}\0procedure")
+}
+
+/// Returns the name under which the procedure or function of a key has its number in the system relations. No relation
+/// has this name.
+pub fn numbered(key: &str) -> String {
+    format!("{key}\0procedure")
 }
 
 /// An argument of a procedure.
@@ -59,8 +77,10 @@ pub enum Returns {
 /// The definition of a procedure or function.
 #[derive(Debug)]
 pub struct Procedure {
-    /// The name of the procedure or function, which no other of either has.
+    /// The full name of the procedure or function. Others may have it too, with other types of arguments.
     pub name: String,
+    /// The [key] by which the catalog identifies it.
+    pub key: String,
     /// The properties of the function; `None` for a procedure.
     pub function: Option<FunctionTraits>,
     /// The language of the body.
@@ -81,23 +101,26 @@ pub struct Procedure {
 }
 
 impl Procedure {
-    /// Makes a procedure or function whose body has not been bound yet.
+    /// Makes a procedure or function whose body has not been bound yet. `name` is the full name.
     pub fn new(
+        name: String,
         create: &CreateProcedure,
         arguments: Vec<Argument>,
         function: Option<FunctionTraits>,
         styles: Styles,
     ) -> Self {
-        let CreateProcedure { name, language, body, text, .. } = create.clone();
+        let CreateProcedure { language, body, text, .. } = create.clone();
         let (comment, bound) = (None, RwLock::default());
-        Self { name, function, language, arguments, syntax: body, text, styles, comment, bound }
+        let key = key_of(&name, &arguments);
+        Self { name, key, function, language, arguments, syntax: body, text, styles, comment, bound }
     }
 
-    /// Returns the procedure or function under another name. Its body has not been bound yet.
+    /// Returns the procedure or function under another full name. Its body has not been bound yet.
     pub fn renamed(&self, name: &str) -> Self {
         let Self { function, language, arguments, syntax, text, styles, comment, .. } = self;
         Self {
             name: name.to_owned(),
+            key: key_of(name, arguments),
             function: function.clone(),
             language: *language,
             arguments: arguments.clone(),
@@ -144,23 +167,35 @@ impl Procedure {
         *self.bound.write().unwrap_or_else(|poison| poison.into_inner()) = Some(bound);
     }
 
-    /// Formats the name with the types of the input arguments: `pay(integer, numeric)`.
+    /// Returns the name without the schema.
+    pub fn plain_name(&self) -> &str {
+        plain(&self.name)
+    }
+
+    /// Returns the name of the schema.
+    pub fn schema_name(&self) -> &str {
+        split(&self.name).0
+    }
+
+    /// Formats the name with the types of the input arguments: `pay(integer, numeric)`. The name has its schema, unless
+    /// that is `public`.
     pub fn signature(&self) -> String {
-        let types: Vec<_> = self.inputs().map(|argument| crate::types::type_name(Some(argument.ty))).collect();
-        format!("{}({})", self.name, types.join(", "))
+        let types: Vec<_> = self.inputs().map(|argument| type_name(Some(argument.ty))).collect();
+        format!("{}({})", shown(&self.name), types.join(", "))
     }
 
     /// Formats the name with the types of the input arguments as PostgreSQL does in contexts: `pay(integer,numeric)`.
+    /// The name has its schema, unless that is `public`.
     pub fn identity(&self) -> String {
-        let types: Vec<_> = self.inputs().map(|argument| crate::types::type_name(Some(argument.ty))).collect();
-        format!("{}({})", self.name, types.join(","))
+        let types: Vec<_> = self.inputs().map(|argument| type_name(Some(argument.ty))).collect();
+        format!("{}({})", shown(&self.name), types.join(","))
     }
 
     /// Formats the place of a statement for the contexts of errors. `line` is the number of the statement in a body of
     /// the language SQL.
     pub fn place(&self, line: usize, what: &str) -> String {
         match self.language {
-            Language::Sql => format!("SQL function \"{}\" statement {line}", self.name),
+            Language::Sql => format!("SQL function \"{}\" statement {line}", self.plain_name()),
             Language::PlPgSql => format!("PL/pgSQL function {} line {line} at {what}", self.identity()),
         }
     }
@@ -170,14 +205,17 @@ impl Procedure {
         self.arguments.iter().filter(|argument| argument.mode.goes_in())
     }
 
+    /// Whether it has the same types of input arguments as another.
+    pub fn has_inputs_of(&self, other: &Procedure) -> bool {
+        self.key[self.name.len()..] == other.key[other.name.len()..]
+    }
+
     /// Returns the arguments that come out, each with its position among all arguments.
     pub fn outputs(&self) -> impl Iterator<Item = (usize, &Argument)> {
         self.arguments.iter().enumerate().filter(|(_, argument)| argument.mode.comes_out())
     }
+}
 
-    /// Whether the result of the function is rows, or a row: it stands in FROM.
-    pub fn returns_rows(&self) -> bool {
-        let is_row = |returns: &Returns| matches!(returns, Returns::Outputs | Returns::RowOf(_));
-        self.function.as_ref().is_some_and(|function| function.is_set || is_row(&function.returns))
-    }
+fn key_of(name: &str, arguments: &[Argument]) -> String {
+    key(name, arguments.iter().filter(|argument| argument.mode.goes_in()).map(|argument| argument.ty))
 }

@@ -3,6 +3,7 @@
 
 use super::definitions::View;
 use super::temporary;
+use crate::catalog::procedure::Procedure;
 use crate::catalog::sequence::Sequence;
 use crate::parse::written_name;
 use crate::schema::{
@@ -18,10 +19,15 @@ impl View<'_> {
     /// Whether there is a schema of this name: `public`, one that a user has created, or that of the session's
     /// temporary relations. Schemas of the system do not count.
     pub fn has_schema(&self, name: &str) -> bool {
-        name == PUBLIC
-            || name == temporary::ALIAS
-            || self.temporary.schema() == Some(name)
-            || self.schema(name).is_some()
+        match self.schema(name) {
+            Some(schema) => !schema.is_dropped,
+            None => name == PUBLIC || name == temporary::ALIAS || self.temporary.schema() == Some(name),
+        }
+    }
+
+    /// Whether there is a schema of this name, of users or of the system.
+    pub fn knows_schema(&self, name: &str) -> bool {
+        self.has_schema(name) || OF_SYSTEM.contains(&name)
     }
 
     /// Checks that a name means a relation of the session's database.
@@ -70,6 +76,43 @@ impl View<'_> {
         }
     }
 
+    /// Returns the procedures and functions that a written name may mean: those of its schema, or else those of the
+    /// schemas of the search path, in its order. One that has the same types of arguments as one before is left out.
+    pub fn routines(&self, name: &RelationName) -> Vec<Arc<Procedure>> {
+        match (&name.schema, self.path) {
+            _ if self.check_database(name).is_err() => Vec::new(),
+            (Some(schema), _) => self.procedures_named(&full(self.schema_of(schema), &name.name)),
+            (None, None) => self.procedures_named(&name.name),
+            (None, Some(path)) => {
+                let mut all: Vec<Arc<Procedure>> = Vec::new();
+                for schema in &path.schemas {
+                    for found in self.procedures_named(&full(schema, &name.name)) {
+                        if !all.iter().any(|known| known.has_inputs_of(&found)) {
+                            all.push(found);
+                        }
+                    }
+                }
+                all
+            }
+        }
+    }
+
+    /// Whether the name of a procedure or function, written without its schema, may mean it.
+    pub fn is_visible_routine(&self, procedure: &Procedure) -> bool {
+        let found = self.routines(&RelationName::alone(procedure.plain_name()));
+        found.iter().any(|known| known.key == procedure.key)
+    }
+
+    /// Formats the name of a procedure or function for this search path: with the schema only if it is not found
+    /// without it. Names are quoted where necessary.
+    pub fn written_routine(&self, procedure: &Procedure) -> String {
+        let name = quoted(procedure.plain_name());
+        match self.is_visible_routine(procedure) {
+            true => name,
+            false => format!("{}.{name}", quoted(procedure.schema_name())),
+        }
+    }
+
     /// Returns the sequence that a text names, such as the argument of `nextval`: `s`, `"S"`, `public.s`.
     ///
     /// # Errors
@@ -92,7 +135,7 @@ impl View<'_> {
     pub fn place(&self, name: &RelationName) -> Result<String, SqlError> {
         self.check_database(name)?;
         let schema = match &name.schema {
-            Some(schema) if !self.has_schema(schema) && !OF_SYSTEM.contains(&schema.as_str()) => {
+            Some(schema) if !self.knows_schema(schema) => {
                 return Err(undefined_schema(schema));
             }
             Some(schema) => self.schema_of(schema),
@@ -117,7 +160,7 @@ impl View<'_> {
     /// relations if the setting does not mention it.
     pub fn path_schemas(&self) -> impl Iterator<Item = &str> {
         let path = self.path.map(|path| &path.schemas[usize::from(path.starts_implicitly)..]);
-        let public = path.is_none().then_some(PUBLIC);
+        let public = path.is_none().then_some(PUBLIC).filter(|name| self.has_schema(name));
         let there = |name: &&str| (self.has_schema(name) && *name != temporary::ALIAS) || OF_SYSTEM.contains(name);
         path.unwrap_or_default().iter().map(String::as_str).filter(there).chain(public)
     }

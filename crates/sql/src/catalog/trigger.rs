@@ -1,7 +1,9 @@
 //! Triggers: functions that run when rows of a table change.
 
+use super::procedure::key;
 use crate::opaque::Opaque;
 use crate::parse::trigger::{CreateTrigger, TriggerEvent, TriggerTime};
+use crate::schema::{PUBLIC, RelationName, full};
 use hotrow_sync::{Arc, RwLock};
 
 /// A trigger of a table.
@@ -28,6 +30,21 @@ impl Trigger {
     pub fn fires(&self, time: TriggerTime, event: TriggerEvent, for_rows: bool) -> bool {
         let CreateTrigger { time: own, events, for_rows: rows, .. } = &*self.definition;
         self.is_enabled && *own == time && *rows == for_rows && events.has(event)
+    }
+
+    /// Returns the key of the function.
+    pub fn function_key(&self) -> String {
+        key(&self.function_name(), [])
+    }
+
+    /// Whether the trigger runs the function of this full name.
+    pub fn runs(&self, function: &str) -> bool {
+        self.function_name() == function
+    }
+
+    fn function_name(&self) -> String {
+        let RelationName { schema, name, .. } = &self.definition.function;
+        full(schema.as_deref().unwrap_or(PUBLIC), name)
     }
 
     /// Returns the bound body, or `None` if there is none. The caller must check that the definitions that it uses are

@@ -17,6 +17,8 @@ pub struct Used {
     pub tables: Vec<Arc<Table>>,
     /// The procedures and functions that the plan calls, directly or through others.
     pub procedures: Vec<Arc<Procedure>>,
+    /// The names of procedures and functions as the statement writes them, each with all that it may mean.
+    pub routine_names: Vec<(RelationName, Vec<Arc<Procedure>>)>,
     /// The views that the plan mentions, directly or through other views.
     pub views: Vec<Arc<StoredView>>,
     /// The enumerated types that the plan names, or whose labels it mentions.
@@ -63,6 +65,13 @@ impl Used {
         add(&mut self.procedures, procedure);
     }
 
+    /// Adds the written name of procedures and functions, with all that it may mean.
+    pub fn add_routine_name(&mut self, written: &RelationName, found: &[Arc<Procedure>]) {
+        if !self.routine_names.iter().any(|(known, _)| known == written) {
+            self.routine_names.push((written.clone(), found.to_vec()));
+        }
+    }
+
     /// Adds a view, unless it has been added before.
     pub fn add_view(&mut self, view: &Arc<StoredView>) {
         add(&mut self.views, view);
@@ -102,6 +111,7 @@ impl Used {
         self.calls.is_open |= other.calls.is_open;
         other.tables.iter().for_each(|table| self.add_table(table));
         other.procedures.iter().for_each(|procedure| self.add_procedure(procedure));
+        other.routine_names.iter().for_each(|(written, found)| self.add_routine_name(written, found));
         other.views.iter().for_each(|view| self.add_view(view));
         other.enumerations.iter().for_each(|made| self.add_enumeration(made));
         other.names.iter().for_each(|(written, name)| self.add_name(written, name));
@@ -116,6 +126,7 @@ impl Used {
     pub fn is_current(&self, view: View<'_>) -> bool {
         self.tables.iter().all(|table| view.is_table(table))
             && self.procedures.iter().all(|procedure| view.is_procedure(procedure))
+            && self.routine_names.iter().all(|(written, found)| means(view, written, found))
             && self.views.iter().all(|stored| view.is_view(stored))
             && self.enumerations.iter().all(|made| view.is_enumeration(made))
             && self.names.iter().all(|(written, name)| view.find(written) == *name)
@@ -132,11 +143,18 @@ impl Used {
         let without = View { changes: &NO_CHANGES, ..view };
         self.names.iter().any(|(written, name)| without.find(written) != *name)
             || self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
-            || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.name))
+            || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.key))
+            || self.routine_names.iter().any(|(written, found)| !means(without, written, found))
             || self.views.iter().any(|view| changes.views.contains_key(&view.name))
             || self.enumerations.iter().any(|made| changes.enumerations.contains_key(&made.name))
             || self.sequences.iter().any(|used| changes.sequences.contains_key(&used.name))
     }
+}
+
+/// Whether a written name still means these procedures and functions.
+fn means(view: View<'_>, written: &RelationName, found: &[Arc<Procedure>]) -> bool {
+    let now = view.routines(written);
+    now.len() == found.len() && now.iter().zip(found).all(|(now, known)| Arc::ptr_eq(now, known))
 }
 
 fn add<T>(list: &mut Vec<Arc<T>>, new: &Arc<T>) {

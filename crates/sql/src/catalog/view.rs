@@ -21,8 +21,25 @@ pub struct StoredView {
     pub query: Syntax<ast::Query>,
     /// The full names of the tables and views that the query mentions, directly or through other views.
     pub relations: Vec<String>,
-    /// The names of relations in the query, each with the full name to which it was resolved when the view was created.
-    pub names: Vec<(RelationName, String)>,
+    /// The meanings of the names in the query.
+    pub names: Meanings,
     /// The comments on the view and its columns.
     pub comments: Comments,
+}
+
+/// The meanings of the names in the query of a view: those that they had when the view was created.
+#[derive(Clone, Debug, Default)]
+pub struct Meanings {
+    /// The names of relations as they are written, each with the full name of its relation.
+    pub relations: Vec<(RelationName, String)>,
+    /// The names of functions as they are written, each with the [keys](crate::catalog::procedure::key) of those that
+    /// the query calls by it.
+    pub functions: Vec<(RelationName, Vec<String>)>,
+}
+
+impl StoredView {
+    /// Whether the query calls the function of this key.
+    pub fn calls(&self, key: &str) -> bool {
+        self.names.functions.iter().any(|(_, keys)| keys.iter().any(|known| known == key))
+    }
 }

@@ -56,7 +56,7 @@ impl Ddl<'_> {
                 }
                 self.comment_table(&name, Part::Trigger(trigger.clone()), text)?;
             }
-            Commented::Routine(kind, name, types) => self.comment_routine(*kind, name, types.as_deref(), text)?,
+            Commented::Routine(kind, routine) => self.comment_routine(*kind, routine, text)?,
             Commented::Type(name) => {
                 let made = self.owned_enumeration(name)?;
                 self.publish_enumeration(EnumType { comment: text.map(str::to_owned), ..(*made).clone() });
@@ -66,7 +66,7 @@ impl Ddl<'_> {
                 if !self.view().has_schema(name) {
                     return Err(undefined_schema(name).into());
                 }
-                let schema = Schema { comment: text.map(str::to_owned) };
+                let schema = Schema { comment: text.map(str::to_owned), is_dropped: false };
                 self.context.transaction.changes.schemas.insert(name.clone(), Some(Arc::new(schema)));
             }
         }

@@ -2,26 +2,33 @@
 
 use super::Fail;
 use super::ddl::Ddl;
+use super::schema::would_break;
 use super::temporary::needs_temporary;
 use crate::bind::{argument_types, check_returns, compile_new, define_arguments, define_function};
 use crate::catalog::is_temporary;
-use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns, numbered};
+use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns, key, lock_of};
+use crate::catalog::view::StoredView;
 use crate::error::unsupported;
-use crate::parse::procedure::{AlterProcedure, CreateProcedure, DropProcedures, Language, RoutineChange, RoutineKind};
+use crate::parse::procedure::{
+    AlterProcedure, CreateProcedure, DropProcedures, Language, RoutineChange, RoutineKind, RoutineName,
+};
+use crate::schema::{RelationName, full, undefined_schema};
 use crate::table_lock::Mode;
 use crate::types::type_name;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
-use sqlparser::ast;
 
 impl Ddl<'_> {
     /// Runs CREATE [OR REPLACE] PROCEDURE or FUNCTION. Everything that the body names must exist, unless it is that of
     /// a function in PL/pgSQL, or `check_function_bodies` is off: then the body is bound when it is called.
     pub(crate) fn create_procedure(&mut self, create: &CreateProcedure) -> Result<&'static str, Fail> {
         self.check_memory()?;
-        let lock = numbered(&create.name);
-        self.lock(&lock, Mode::Exclusive)?;
+        let name = self.lasting_place(&create.name)?;
+        if is_temporary(&name) {
+            return Err(unsupported("a function in the schema of temporary relations").into());
+        }
+        self.lock(&lock_of(&name), Mode::Exclusive)?;
         for argument in &create.arguments {
             let ty = self.view().data_type(&argument.ty)?;
             self.keep_type(ty)?;
@@ -51,8 +58,8 @@ impl Ddl<'_> {
             let message = "SQL functions cannot return type trigger";
             return Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message).into());
         }
-        let procedure = Arc::new(Procedure::new(create, arguments, function, self.view().styles));
-        let known = self.view().procedure(&create.name);
+        let procedure = Arc::new(Procedure::new(name, create, arguments, function, self.view().styles));
+        let known = self.view().procedure(&procedure.key);
         if let Some(known) = &known {
             check_replaced(known, &procedure, create.replace)?;
         }
@@ -63,7 +70,7 @@ impl Ddl<'_> {
         check_returns(&procedure)?;
         let is_checked = self.context.settings.borrow().checks_bodies();
         // A body may call itself.
-        self.context.transaction.changes.procedures.insert(create.name.clone(), Some(procedure.clone()));
+        self.context.transaction.changes.procedures.insert(procedure.key.clone(), Some(procedure.clone()));
         if is_checked && (procedure.function.is_none() || procedure.language == Language::Sql) {
             compile_new(&procedure, self.view())?;
         }
@@ -72,87 +79,155 @@ impl Ddl<'_> {
 
     /// Runs DROP PROCEDURE, DROP FUNCTION or DROP ROUTINE. A body that calls a dropped one fails when it does so.
     pub(crate) fn drop_procedures(&mut self, drop: &DropProcedures) -> Result<&'static str, Fail> {
-        for (name, types) in &drop.procedures {
-            let types = types.as_ref().map(|types| argument_types(types, self.view())).transpose()?;
-            self.lock(&numbered(name), Mode::Exclusive)?;
-            if let Some(known) = self.named_procedure(drop.kind, name, types.as_deref())? {
-                self.drop_triggers_of(&known, drop.cascade)?;
-                self.context.transaction.changes.procedures.insert(name.clone(), None);
-                continue;
+        for routine in &drop.procedures {
+            match self.locked_routine(drop.kind, routine) {
+                Ok(known) => self.drop_routine(&known, drop.cascade)?,
+                Err(Fail::Sql(error)) if drop.if_exists && is_missing(&error) => {
+                    let shown = match error.state {
+                        state::UNDEFINED_FUNCTION => undefined(drop.kind, &routine.name, Some(&self.types(routine)?)),
+                        _ => error,
+                    };
+                    self.notice(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", shown.message));
+                }
+                Err(fail) => return Err(fail),
             }
-            if drop.if_exists {
-                let error = undefined(drop.kind, name, Some(types.as_deref().unwrap_or_default()));
-                self.notice(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message));
-                continue;
-            }
-            return Err(undefined(drop.kind, name, types.as_deref()).into());
         }
         Ok(drop.tag())
+    }
+
+    /// Drops a procedure or function, and with it the triggers that run it and the views that call it if `cascade` is
+    /// set.
+    ///
+    /// # Errors
+    /// 2BP01 if there are any and `cascade` is not set.
+    pub(super) fn drop_routine(&mut self, known: &Procedure, cascade: bool) -> Result<(), Fail> {
+        self.lock(&lock_of(&known.name), Mode::Exclusive)?;
+        self.drop_triggers_of(known, cascade)?;
+        let callers = self.views_that_call(&known.key);
+        if !callers.is_empty() && !cascade {
+            let subject = format!("function {}", known.identity());
+            let details: Vec<_> = callers
+                .iter()
+                .map(|view| format!("view {} depends on {subject}", self.view().written(&view.name)))
+                .collect();
+            let message = format!("cannot drop {subject} because other objects depend on it");
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .detail(details.join("\n"))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+                .into());
+        }
+        for view in &callers {
+            self.drop_views_of(&view.name, "view", &[], true)?;
+        }
+        if !callers.is_empty() {
+            self.drop_dependents(&callers)?;
+        }
+        self.context.transaction.changes.procedures.insert(known.key.clone(), None);
+        Ok(())
+    }
+
+    fn views_that_call(&self, key: &str) -> Vec<Arc<StoredView>> {
+        self.view().views().into_iter().filter(|view| view.calls(key)).collect()
+    }
+
+    /// Returns the procedures and functions of a schema, ordered by their keys.
+    pub(super) fn routines_in(&self, schema: &str) -> Vec<Arc<Procedure>> {
+        let mut all = self.view().procedures();
+        all.retain(|known| known.schema_name() == schema);
+        all.sort_by(|one, other| one.key.cmp(&other.key));
+        all
     }
 }
 
 impl Ddl<'_> {
-    /// Returns the procedure or function of this name whose arguments that go in have these types, or `None` if there
-    /// is none.
+    /// Returns the types that a statement lists for the arguments of a procedure or function; none if it lists none.
+    fn types(&self, routine: &RoutineName) -> Result<Vec<Type>, SqlError> {
+        argument_types(routine.types.as_deref().unwrap_or_default(), self.view())
+    }
+
+    /// Returns the procedure or function that a statement names.
     ///
     /// # Errors
-    /// If it is of another kind: 42809, or 42883 if no types are given.
-    fn named_procedure(
-        &self,
-        kind: RoutineKind,
-        name: &str,
-        types: Option<&[Type]>,
-    ) -> Result<Option<Arc<Procedure>>, SqlError> {
-        let fits = |known: &Arc<Procedure>| {
-            types.is_none_or(|types| known.inputs().map(|argument| argument.ty).eq(types.iter().copied()))
-        };
-        let Some(known) = self.view().procedure(name).filter(fits) else { return Ok(None) };
-        if kind == RoutineKind::Routine || known.word() == kind.word() {
-            return Ok(Some(known));
+    /// 3F000 if there is no such schema, 42883 if there is no such procedure or function, 42725 if there are several
+    /// and the statement lists no types, 42809 if it is of another kind than `kind`.
+    pub(super) fn known_routine(&self, kind: RoutineKind, routine: &RoutineName) -> Result<Arc<Procedure>, SqlError> {
+        let RoutineName { name, types } = routine;
+        let view = self.view();
+        view.check_database(name)?;
+        if let Some(schema) = name.schema.as_deref().filter(|schema| !view.knows_schema(schema)) {
+            return Err(undefined_schema(schema));
         }
-        if types.is_none() {
-            return Err(undefined(kind, name, None));
+        let mut found = view.routines(name);
+        let is_of_kind = |known: &Procedure| kind == RoutineKind::Routine || known.word() == kind.word();
+        let Some(types) = types.as_ref().map(|_| self.types(routine)).transpose()? else {
+            found.retain(|known| is_of_kind(known));
+            return match &found[..] {
+                [] => Err(undefined(kind, name, None)),
+                [only] => Ok(only.clone()),
+                _ => {
+                    let word = kind.word();
+                    let message = format!("{word} name \"{name}\" is not unique");
+                    let hint = format!("Specify the argument list to select the {word} unambiguously.");
+                    Err(SqlError::new(state::AMBIGUOUS_FUNCTION, message).hint(hint))
+                }
+            };
+        };
+        found.retain(|known| key(&known.name, types.iter().copied()) == known.key);
+        let known = found.into_iter().next().ok_or_else(|| undefined(kind, name, Some(&types)))?;
+        if is_of_kind(&known) {
+            return Ok(known);
         }
         let message = format!("{} is not a {}", known.signature(), kind.word());
         Err(SqlError::new(state::WRONG_OBJECT_TYPE, message))
     }
 
-    /// Locks the procedure or function that a statement names, and returns it.
-    fn locked_procedure(
-        &mut self,
-        kind: RoutineKind,
-        name: &str,
-        types: Option<&[ast::DataType]>,
-    ) -> Result<Arc<Procedure>, Fail> {
-        self.lock(&numbered(name), Mode::Exclusive)?;
-        let types = types.map(|types| argument_types(types, self.view())).transpose()?;
-        let known = self.named_procedure(kind, name, types.as_deref())?;
-        Ok(known.ok_or_else(|| undefined(kind, name, types.as_deref()))?)
+    /// Locks the procedure or function that a statement names, and returns it. Fails as
+    /// [`known_routine`](Self::known_routine) does.
+    fn locked_routine(&mut self, kind: RoutineKind, routine: &RoutineName) -> Result<Arc<Procedure>, Fail> {
+        loop {
+            let known = self.known_routine(kind, routine)?;
+            self.lock(&lock_of(&known.name), Mode::Exclusive)?;
+            // It may have changed while we waited.
+            let now = self.known_routine(kind, routine)?;
+            if now.name == known.name {
+                return Ok(now);
+            }
+        }
     }
 
     /// Runs COMMENT ON FUNCTION, PROCEDURE or ROUTINE. Calls that are planned are planned anew.
     pub(super) fn comment_routine(
         &mut self,
         kind: RoutineKind,
-        name: &str,
-        types: Option<&[ast::DataType]>,
+        routine: &RoutineName,
         text: Option<&str>,
     ) -> Result<(), Fail> {
-        let known = self.locked_procedure(kind, name, types)?;
+        let known = self.locked_routine(kind, routine)?;
         let commented = Arc::new(known.commented(text.map(str::to_owned)));
-        self.context.transaction.changes.procedures.insert(known.name.clone(), Some(commented));
+        self.context.transaction.changes.procedures.insert(known.key.clone(), Some(commented));
         Ok(())
     }
 
     /// Runs ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE.
     pub(super) fn alter_procedure(&mut self, alter: &AlterProcedure) -> Result<(), Fail> {
-        let AlterProcedure { kind, name, types, change } = alter;
-        let known = self.locked_procedure(*kind, name, types.as_deref())?;
+        let AlterProcedure { kind, routine, change } = alter;
+        let known = self.locked_routine(*kind, routine)?;
         match change {
             RoutineChange::Owner(role) => Ok(self.check_owner(role)?),
-            RoutineChange::SetSchema(schema) if schema == "public" => Ok(()),
-            RoutineChange::SetSchema(_) => Err(unsupported("a procedure outside schema public").into()),
-            RoutineChange::Rename(new) => self.rename_procedure(&known, new),
+            RoutineChange::SetSchema(schema) => {
+                let place = self.lasting_place(&RelationName::within(schema, known.plain_name()))?;
+                if is_temporary(&place) {
+                    return Err(unsupported("a function in the schema of temporary relations").into());
+                }
+                if place == known.name { Ok(()) } else { self.move_routine(&known, &place) }
+            }
+            RoutineChange::Rename(new) => {
+                let callers = self.views_that_call(&known.key);
+                match callers.first() {
+                    Some(view) => Err(would_break(view).into()),
+                    None => self.move_routine(&known, &full(known.schema_name(), new)),
+                }
+            }
         }
     }
 
@@ -168,7 +243,7 @@ impl Ddl<'_> {
                     .hint("Use DROP ... CASCADE to drop the dependent objects too.")
                     .into());
             }
-            self.context.transaction.changes.procedures.insert(function.name.clone(), None);
+            self.context.transaction.changes.procedures.insert(function.key.clone(), None);
             let message = format!("drop cascades to function {}", function.identity());
             self.notice(state::SUCCESSFUL_COMPLETION, message);
         }
@@ -179,19 +254,19 @@ impl Ddl<'_> {
     pub(super) fn rename_in_functions(&mut self, relation: &str, new: &str) -> Result<(), Fail> {
         for function in self.locked_functions_of(relation)? {
             let renamed = Arc::new(function.with_row_of(new));
-            self.context.transaction.changes.procedures.insert(function.name.clone(), Some(renamed));
+            self.context.transaction.changes.procedures.insert(function.key.clone(), Some(renamed));
         }
         Ok(())
     }
 
-    /// Locks the functions whose result is rows of a relation. Returns them as they are then, ordered by name.
+    /// Locks the functions whose result is rows of a relation. Returns them as they are then, ordered by their keys.
     fn locked_functions_of(&mut self, relation: &str) -> Result<Vec<Arc<Procedure>>, Fail> {
         let names = |functions: &[Arc<Procedure>]| functions.iter().map(|known| known.name.clone()).collect::<Vec<_>>();
         let mut functions = self.functions_of(relation);
         loop {
             let locked = names(&functions);
             for name in &locked {
-                self.lock(&numbered(name), Mode::Exclusive)?;
+                self.lock(&lock_of(name), Mode::Exclusive)?;
             }
             // They may have changed while we waited.
             functions = self.functions_of(relation);
@@ -201,34 +276,48 @@ impl Ddl<'_> {
         }
     }
 
-    /// Returns the functions whose result is rows of a relation, ordered by name.
+    /// Returns the functions whose result is rows of a relation, ordered by their keys.
     fn functions_of(&self, relation: &str) -> Vec<Arc<Procedure>> {
         let returns = |function: &FunctionTraits| matches!(&function.returns, Returns::RowOf(of) if **of == *relation);
         let mut functions = self.view().procedures();
         functions.retain(|known| known.function.as_ref().is_some_and(returns));
-        functions.sort_by(|one, other| one.name.cmp(&other.name));
+        functions.sort_by(|one, other| one.key.cmp(&other.key));
         functions
     }
 
-    /// Gives a procedure or function another name. Bodies that call it mean the old name.
-    fn rename_procedure(&mut self, known: &Procedure, new: &str) -> Result<(), Fail> {
-        self.lock(&numbered(new), Mode::Exclusive)?;
-        if self.view().procedure(new).is_some() {
-            let message = format!("function \"{new}\" already exists");
+    /// Gives a procedure or function another full name. Triggers go on to run it, and views go on to
+    /// call it. Bodies that call it mean the old name.
+    pub(super) fn move_routine(&mut self, known: &Procedure, new: &str) -> Result<(), Fail> {
+        self.lock(&lock_of(&known.name), Mode::Exclusive)?;
+        self.lock(&lock_of(new), Mode::Exclusive)?;
+        let moved = Arc::new(known.renamed(new));
+        if self.view().procedure(&moved.key).is_some() {
+            let schema = moved.schema_name();
+            let signature = Procedure::renamed(&moved, moved.plain_name()).signature();
+            let message = format!("{} {signature} already exists in schema \"{schema}\"", known.word());
             return Err(SqlError::new(state::DUPLICATE_FUNCTION, message).into());
         }
-        if known.function.as_ref().is_some_and(|function| function.returns == Returns::Trigger) {
-            return Err(unsupported("another name of a trigger's function").into());
+        self.move_in_triggers(known, new)?;
+        for view in self.views_that_call(&known.key) {
+            let mut changed = (*view).clone();
+            let keys = changed.names.functions.iter_mut().flat_map(|(_, keys)| keys);
+            keys.filter(|key| **key == known.key).for_each(|key| key.clone_from(&moved.key));
+            self.context.transaction.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
         }
         let procedures = &mut self.context.transaction.changes.procedures;
-        procedures.insert(known.name.clone(), None);
-        procedures.insert(new.to_owned(), Some(Arc::new(known.renamed(new))));
+        procedures.insert(known.key.clone(), None);
+        procedures.insert(moved.key.clone(), Some(moved));
         Ok(())
     }
 }
 
+/// Whether an error says that what is to be dropped does not exist.
+fn is_missing(error: &SqlError) -> bool {
+    [state::UNDEFINED_FUNCTION, state::INVALID_SCHEMA_NAME].contains(&error.state)
+}
+
 /// Returns the error for a procedure or function that does not exist.
-fn undefined(kind: RoutineKind, name: &str, types: Option<&[Type]>) -> SqlError {
+fn undefined(kind: RoutineKind, name: &RelationName, types: Option<&[Type]>) -> SqlError {
     let word = kind.word();
     let message = match types {
         Some(types) => {
@@ -240,9 +329,8 @@ fn undefined(kind: RoutineKind, name: &str, types: Option<&[Type]>) -> SqlError 
     SqlError::new(state::UNDEFINED_FUNCTION, message)
 }
 
-/// Checks that a procedure or function may take the place of one of its name.
+/// Checks that a procedure or function may take the place of one with the same types of arguments.
 fn check_replaced(known: &Procedure, new: &Procedure, replace: bool) -> Result<(), SqlError> {
-    let types = |procedure: &Procedure| procedure.inputs().map(|a| a.ty).collect::<Vec<_>>();
     let outputs = |procedure: &Procedure| {
         let output = |(_, output): (usize, &Argument)| (output.name.clone(), output.ty);
         // The name of a single one is no part of the result.
@@ -250,27 +338,16 @@ fn check_replaced(known: &Procedure, new: &Procedure, replace: bool) -> Result<(
     };
     let returns =
         |procedure: &Procedure| procedure.function.as_ref().map(|function| (function.returns.clone(), function.is_set));
-    let word = new.word();
-    let taken = || SqlError::new(state::DUPLICATE_FUNCTION, format!("{word} \"{}\" already exists", new.name));
     if !replace {
-        if types(known) == types(new) {
-            let message = format!("function \"{}\" already exists with same argument types", new.name);
-            return Err(SqlError::new(state::DUPLICATE_FUNCTION, message));
-        }
-        let kind = if known.word() == word { String::new() } else { format!(" {}", known.word()) };
-        return Err(taken().detail(format!("It is{kind} {}. There are no two of one name.", known.signature())));
+        let message = format!("function \"{}\" already exists with same argument types", new.plain_name());
+        return Err(SqlError::new(state::DUPLICATE_FUNCTION, message));
     }
-    let drops = format!("use DROP {} first.", known.word().to_uppercase());
-    if known.word() != word {
+    if known.word() != new.word() {
         let message = "cannot change routine kind";
-        let detail = format!("\"{}\" is a {}.", known.name, known.word());
+        let detail = format!("\"{}\" is a {}.", known.plain_name(), known.word());
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).detail(detail));
     }
-    if types(known) != types(new) {
-        let hint = format!("A {word} is replaced by one with the same arguments; {drops}");
-        return Err(taken().detail(format!("It is {}.", known.signature())).hint(hint));
-    }
-    let hint = format!("Use DROP {} {} first.", word.to_uppercase(), known.identity());
+    let hint = format!("Use DROP {} {} first.", new.word().to_uppercase(), known.identity());
     let named = known.inputs().zip(new.inputs()).filter_map(|(known, new)| Some((known.name.as_ref()?, new)));
     if let Some((name, _)) = named.into_iter().find(|(name, new)| new.name.as_ref() != Some(*name)) {
         let message = format!("cannot change name of input parameter \"{name}\"");

@@ -9,6 +9,7 @@ use super::ddl::Ddl;
 use super::temporary::check_move;
 use crate::bind::{bind_stored_check, bind_stored_computed, bind_stored_default};
 use crate::catalog::enumeration::{EnumType, qualified, shown, undefined_type};
+use crate::catalog::procedure::Procedure;
 use crate::catalog::view::StoredView;
 use crate::catalog::{DefaultSource, RowExpression, Rules, Table, Written};
 use crate::depth::with_room;
@@ -25,9 +26,6 @@ use hotrow_sync::Arc;
 use sqlparser::ast;
 use std::fmt::Display;
 
-/// How the description of a procedure begins.
-const PROCEDURE: &str = "procedure ";
-
 /// The definitions that depend on a type.
 #[derive(Default)]
 struct Users {
@@ -37,6 +35,8 @@ struct Users {
     defaults: Vec<(String, String)>,
     /// The views that have columns of the type or mention it.
     views: Vec<Arc<StoredView>>,
+    /// The procedures and functions that mention the type.
+    routines: Vec<Arc<Procedure>>,
     /// The descriptions of all other definitions that depend on the type.
     others: Vec<String>,
 }
@@ -203,9 +203,10 @@ impl Ddl<'_> {
     pub(super) fn move_enumeration(&mut self, made: &EnumType, new: &str) -> Result<(), Fail> {
         self.claim_type(new)?;
         let users = self.users_of(made)?;
-        if let Some(procedure) = users.others.iter().find(|other| other.starts_with(PROCEDURE)) {
-            let error = unsupported("another name of a type that a procedure mentions");
-            return Err(error.detail(format!("{procedure} depends on type {}.", made.definition.name)).into());
+        if let Some(routine) = users.routines.first() {
+            let error = unsupported("another name of a type that a function mentions");
+            let detail = format!("function {} depends on type {}.", routine.identity(), made.definition.name);
+            return Err(error.detail(detail).into());
         }
         let mut tables = Vec::new();
         for table in self.view().tables() {
@@ -303,9 +304,9 @@ impl Ddl<'_> {
             let error = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                 .detail(users.lines(|what| format!("{what} depends on type {}", made.definition.name)).join("\n"));
             return Err(match cascade {
-                true => {
-                    error.hint("DROP TYPE ... CASCADE drops columns, defaults and views. Drop the other objects first.")
-                }
+                true => error.hint(
+                    "DROP TYPE ... CASCADE drops columns, defaults, views and functions. Drop the other objects first.",
+                ),
                 false => error.hint("Use DROP ... CASCADE to drop the dependent objects too."),
             }
             .into());
@@ -324,6 +325,9 @@ impl Ddl<'_> {
             self.drop_views_of(view, "view", &views, true)?;
             self.drop_functions_of(view, "view", true)?;
             self.context.transaction.changes.views.insert(view.clone(), None);
+        }
+        for routine in &users.routines {
+            self.drop_routine(routine, true)?;
         }
         for (table, column) in &users.defaults {
             let table = self.owned_table(table)?;
@@ -360,7 +364,7 @@ impl Ddl<'_> {
             let is_named =
                 self.mentions(made, &procedure.text)? || procedure.syntax.declared_types().into_iter().any(is_declared);
             if is_named || procedure.arguments.iter().any(|argument| is_it(&argument.ty)) {
-                users.others.push(format!("{PROCEDURE}{}", procedure.name));
+                users.routines.push(procedure);
             }
         }
         Ok(users)
@@ -428,7 +432,7 @@ fn text_of(syntax: &impl Display) -> Result<String, Fail> {
 
 impl Users {
     fn is_empty(&self) -> bool {
-        self.columns.is_empty() && self.defaults.is_empty() && self.views.is_empty() && self.others.is_empty()
+        self.lines(|line| line).is_empty()
     }
 
     /// Describes all users, each on a line that `line` makes.
@@ -437,7 +441,8 @@ impl Users {
         let columns = self.columns.iter().map(of);
         let defaults = self.defaults.iter().map(|column| format!("default value for {}", of(column)));
         let views = self.views.iter().map(|view| format!("view {}", shown(&view.name)));
-        columns.chain(defaults).chain(views).chain(self.others.iter().cloned()).map(line).collect()
+        let routines = self.routines.iter().map(|routine| format!("function {}", routine.identity()));
+        columns.chain(defaults).chain(views).chain(routines).chain(self.others.iter().cloned()).map(line).collect()
     }
 }
 

@@ -77,7 +77,7 @@ impl Ddl<'_> {
                 if let Some(default) = argument.default.as_ref().filter(|default| default.types.iter().any(is_it))
                     && in_default(default)?
                 {
-                    return refuse(format!("The default of an argument of procedure {}", procedure.name));
+                    return refuse(format!("The default of an argument of procedure {}", procedure.identity()));
                 }
             }
         }

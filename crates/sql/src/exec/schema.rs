@@ -16,7 +16,7 @@ use hotrow_sync::Arc;
 use sqlparser::ast;
 
 /// The schemas that no statement can change.
-const FIXED: [&str; 3] = ["pg_catalog", "information_schema", PUBLIC];
+const FIXED: [&str; 2] = ["pg_catalog", "information_schema"];
 
 impl Ddl<'_> {
     /// Runs a statement of this module. Returns its command tag.
@@ -72,10 +72,8 @@ impl Ddl<'_> {
     }
 
     /// Keeps other transactions from dropping a schema that was there a moment ago. Fails if the schema is gone.
-    fn keep_schema(&mut self, name: &str) -> Result<(), Fail> {
-        if name != PUBLIC {
-            self.lock(&schema_lock(name), Mode::Shared)?;
-        }
+    pub(super) fn keep_schema(&mut self, name: &str) -> Result<(), Fail> {
+        self.lock(&schema_lock(name), Mode::Shared)?;
         if self.view().has_schema(name) { Ok(()) } else { Err(undefined_schema(name).into()) }
     }
 
@@ -130,13 +128,9 @@ impl Ddl<'_> {
                 }
                 None => Ok(()),
             },
-            Granted::Routines(names) => match names.iter().find(|name| self.view().procedure(name).is_none()) {
-                Some(name) => {
-                    let message = format!("function {name} does not exist");
-                    Err(SqlError::new(state::UNDEFINED_FUNCTION, message))
-                }
-                None => Ok(()),
-            },
+            Granted::Routines(kind, routines) => {
+                routines.iter().try_for_each(|routine| self.known_routine(*kind, routine).map(|_| ()))
+            }
         }
     }
 
@@ -192,7 +186,10 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message).into());
         }
         self.lock(&schema_lock(name), Mode::Exclusive)?;
-        Ok(self.view().schema(name).ok_or_else(|| undefined_schema(name))?)
+        if !self.view().has_schema(name) {
+            return Err(undefined_schema(name).into());
+        }
+        Ok(self.view().schema(name).unwrap_or_default())
     }
 
     fn drop_schema(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
@@ -210,6 +207,8 @@ impl Ddl<'_> {
         lines.extend(views.iter().map(|view| format!("view {}", written(&view.name))));
         lines.extend(sequences.iter().map(|sequence| format!("sequence {}", written(sequence))));
         lines.extend(types.iter().map(|made| format!("type {}", made.definition.name)));
+        let routines = self.routines_in(name);
+        lines.extend(routines.iter().map(|known| format!("function {}", known.identity())));
         if !lines.is_empty() && !cascade {
             let details: Vec<_> = lines.iter().map(|line| format!("{line} depends on schema {name}")).collect();
             let message = format!("cannot drop schema {name} because other objects depend on it");
@@ -228,11 +227,15 @@ impl Ddl<'_> {
             }
         }
         self.drop_contents(name)?;
+        for known in routines {
+            self.drop_routine(&known, true)?;
+        }
         for made in types {
             let written = RelationName::within(name, plain(&made.name));
             self.drop_enumeration(&written, false, true)?;
         }
-        self.context.transaction.changes.schemas.insert(name.to_owned(), None);
+        let gone = (name == PUBLIC).then(|| Arc::new(Schema { comment: None, is_dropped: true }));
+        self.context.transaction.changes.schemas.insert(name.to_owned(), gone);
         Ok(())
     }
 
@@ -276,6 +279,9 @@ impl Ddl<'_> {
     }
 
     fn rename_schema(&mut self, old: &str, new: &str) -> Result<(), Fail> {
+        if old == PUBLIC {
+            return Err(unsupported("another name of schema public").into());
+        }
         let schema = self.owned_schema(old, "rename")?;
         self.claim_schema(new)?;
         self.context.transaction.changes.schemas.insert(old.to_owned(), None);
@@ -296,6 +302,9 @@ impl Ddl<'_> {
         }
         for view in views {
             self.move_view(&view, &schema::full(new, plain(&view.name)))?;
+        }
+        for known in self.routines_in(old) {
+            self.move_routine(&known, &schema::full(new, known.plain_name()))?;
         }
         Ok(self.check_all_views(new)?)
     }
@@ -354,8 +363,8 @@ impl Ddl<'_> {
             for relation in changed.relations.iter_mut().filter(|relation| *relation == old) {
                 new.clone_into(relation);
             }
-            for (_, name) in changed.names.iter_mut().filter(|(written, name)| written.schema.is_none() && name == old)
-            {
+            let relations = changed.names.relations.iter_mut();
+            for (_, name) in relations.filter(|(written, name)| written.schema.is_none() && name == old) {
                 new.clone_into(name);
             }
             self.context.transaction.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
@@ -473,7 +482,7 @@ impl Ddl<'_> {
     }
 }
 
-fn would_break(view: &StoredView) -> SqlError {
+pub(super) fn would_break(view: &StoredView) -> SqlError {
     unsupported("another name of what a view shows")
         .detail(format!("View {} could not be made any more.", view.name))
         .hint("Drop the view, and create it again afterwards.")

@@ -4,13 +4,14 @@ use super::Fail;
 use super::constraint::Dependents;
 use super::ddl::Ddl;
 use crate::bind::check_trigger;
-use crate::catalog::procedure::{Procedure, Returns};
+use crate::catalog::procedure::{Procedure, Returns, lock_of};
 use crate::catalog::trigger::Trigger;
 use crate::catalog::{Part, Rules, Table, rename_comment};
 use crate::error::unsupported;
 use crate::parse::lex::tokenize;
 use crate::parse::trigger::{CreateTrigger, TriggerStatement};
-use crate::schema::{RelationName, undefined_table};
+use crate::schema::{RelationName, split, undefined_table};
+use crate::table_lock::Mode;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 
@@ -27,16 +28,19 @@ impl Ddl<'_> {
     fn create_trigger(&mut self, create: &CreateTrigger) -> Result<(), Fail> {
         let table = self.table_of_trigger(&create.table)?;
         table.check_changeable()?;
-        self.lock(&crate::catalog::procedure::numbered(&create.function), crate::table_lock::Mode::Shared)?;
-        check_trigger(create, &table, self.view())?;
+        let mut create = create.clone();
+        let function = check_trigger(&create, &table, self.view())?;
+        self.lock(&lock_of(&function.name), Mode::Shared)?;
+        let function = check_trigger(&create, &table, self.view())?;
+        create.function = RelationName::within(function.schema_name(), function.plain_name());
         let known = table.trigger(&create.name).is_some();
         if known && !create.replace {
             let message = format!("trigger \"{}\" for relation \"{}\" already exists", create.name, table.plain_name());
             return Err(SqlError::new(state::DUPLICATE_OBJECT, message).into());
         }
-        let trigger = Arc::new(Trigger::new(create.name.clone(), Arc::new(create.clone()), true));
+        let trigger = Arc::new(Trigger::new(create.name.clone(), Arc::new(create), true));
         self.change_triggers(&table, |triggers| {
-            triggers.retain(|known| known.name != create.name);
+            triggers.retain(|known| known.name != trigger.name);
             triggers.push(trigger);
         });
         Ok(())
@@ -125,11 +129,30 @@ impl Ddl<'_> {
         let subject = format!("function {}", procedure.signature());
         let mut dependents = Dependents::new(subject.clone());
         for table in self.view().tables() {
-            for trigger in table.rules.triggers.iter().filter(|known| known.definition.function == procedure.name) {
+            for trigger in table.rules.triggers.iter().filter(|known| known.runs(&procedure.name)) {
                 dependents.push_trigger(&table, &trigger.name, &subject);
             }
         }
         self.drop_dependent_objects(dependents, cascade)
+    }
+
+    /// Gives the triggers that run a function the function's new full name.
+    pub(super) fn move_in_triggers(&mut self, function: &Procedure, new: &str) -> Result<(), Fail> {
+        let runs = |trigger: &Arc<Trigger>| trigger.runs(&function.name);
+        let mut tables = self.view().tables();
+        tables.retain(|table| table.rules.triggers.iter().any(runs));
+        for table in tables {
+            let table = self.owned_table(table.name())?;
+            self.change_triggers(&table, |triggers| {
+                for trigger in triggers.iter_mut().filter(|trigger| runs(trigger)) {
+                    let (schema, name) = split(new);
+                    let function = RelationName::within(schema, name);
+                    let definition = CreateTrigger { function, ..(*trigger.definition).clone() };
+                    *trigger = Arc::new(Trigger::new(trigger.name.clone(), Arc::new(definition), trigger.is_enabled));
+                }
+            });
+        }
+        Ok(())
     }
 }
 

@@ -4,7 +4,8 @@ use super::Fail;
 use super::ddl::{Ddl, shown};
 use crate::bind::{define_view, holds, not_a_table};
 use crate::catalog::is_temporary;
-use crate::catalog::view::StoredView;
+use crate::catalog::procedure::{lock_of, name_in};
+use crate::catalog::view::{Meanings, StoredView};
 use crate::error::unsupported;
 use crate::parse::names::{fold, object_name};
 use crate::schema::duplicate_table;
@@ -20,7 +21,7 @@ impl Ddl<'_> {
         refuse_exotic(create)?;
         let names: Vec<_> = create.columns.iter().map(|column| fold(&column.name)).collect();
         let written = object_name(&create.name)?;
-        let shown = define_view("", &names, &create.query, &[], self.view())?.relations;
+        let shown = define_view("", &names, &create.query, &Meanings::default(), self.view())?.relations;
         let uses_temporary = shown.iter().any(|relation| is_temporary(relation));
         if uses_temporary && !create.temporary && !self.view().is_for_temporary(&written) {
             let message = format!("view \"{}\" will be a temporary view", written.name);
@@ -36,7 +37,7 @@ impl Ddl<'_> {
             }
             .into());
         }
-        let define = |ddl: &Self| define_view(&name, &names, &create.query, &[], ddl.view());
+        let define = |ddl: &Self| define_view(&name, &names, &create.query, &Meanings::default(), ddl.view());
         let draft = define(self)?;
         if draft.relations.contains(&name) {
             let message = format!("infinite recursion detected in rules for relation \"{name}\"");
@@ -45,6 +46,9 @@ impl Ddl<'_> {
         // Locks the relations that the view shows, so that no other transaction changes them before the view is there.
         for relation in &draft.relations {
             self.lock(relation, Mode::Shared)?;
+        }
+        for key in draft.names.functions.iter().flat_map(|(_, keys)| keys) {
+            self.lock(&lock_of(name_in(key)), Mode::Shared)?;
         }
         self.keep_types_of_view(&draft)?;
         let mut view = define(self)?;

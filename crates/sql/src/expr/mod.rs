@@ -43,7 +43,10 @@ pub use eval::{Env, Input};
 pub use expression::{Expr, Like};
 pub use frame::{Content, Frame, Subqueries, Unseen};
 pub(crate) use frame::{invoke_rows, lost, unseen};
-pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Variadic, choose, unknown_unit};
+pub use functions::{
+    ArrayFunction, Candidate, Choice, Field, Function, Overload, SequenceFunction, Variadic, choose, choose_among,
+    overloads, unknown_unit,
+};
 pub(crate) use functions::{finish_json, matches_of, value_bytes, write_json, write_json_key};
 pub use kept::Kept;
 pub(crate) use shown::shown;

@@ -3,12 +3,11 @@
 
 use super::cursor::Cursor;
 use super::enumeration::{self, TypeStatement};
-use super::procedure::{self, AlterProcedure, RoutineKind, named};
+use super::procedure::{self, AlterProcedure, RoutineKind, RoutineName, named};
 use super::trigger::{self, TriggerStatement};
 use crate::error::unsupported;
 use crate::schema::RelationName;
 use crate::{SqlError, state};
-use sqlparser::ast;
 
 /// The kind of relation that an ALTER or COMMENT statement names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +52,8 @@ pub enum Commented {
     Type(RelationName),
     /// TRIGGER … ON
     Trigger(String, RelationName),
-    /// FUNCTION, PROCEDURE or ROUTINE, with the types of the arguments that go in if they are listed.
-    Routine(RoutineKind, String, Option<Vec<ast::DataType>>),
+    /// FUNCTION, PROCEDURE or ROUTINE
+    Routine(RoutineKind, RoutineName),
 }
 
 /// The objects that a GRANT or REVOKE statement names.
@@ -66,8 +65,8 @@ pub enum Granted {
     Schemas(Vec<String>),
     /// Databases.
     Databases(Vec<String>),
-    /// Functions and procedures.
-    Routines(Vec<String>),
+    /// Functions or procedures, or either.
+    Routines(RoutineKind, Vec<RoutineName>),
     /// Types.
     Types(Vec<RelationName>),
 }
@@ -332,8 +331,7 @@ fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
                 "procedure" => RoutineKind::Procedure,
                 _ => RoutineKind::Routine,
             };
-            let (name, types) = named(cursor)?;
-            Commented::Routine(kind, name, types)
+            Commented::Routine(kind, named(cursor)?)
         }
         kind @ ("database" | "domain" | "extension" | "role") => {
             return Err(unsupported(&format!("COMMENT ON {}", kind.to_uppercase())));
@@ -418,7 +416,7 @@ fn granted_privileges(cursor: &mut Cursor<'_>) -> Result<Vec<String>, SqlError> 
 }
 
 fn granted(cursor: &mut Cursor<'_>) -> Result<Granted, SqlError> {
-    const ROUTINES: [&str; 3] = ["function", "procedure", "routine"];
+    const ROUTINES: [RoutineKind; 3] = [RoutineKind::Function, RoutineKind::Procedure, RoutineKind::Routine];
     if cursor.follows(0, "all") && cursor.follows(2, "in") {
         for _ in 0..3 {
             cursor.advance();
@@ -432,19 +430,12 @@ fn granted(cursor: &mut Cursor<'_>) -> Result<Granted, SqlError> {
     if cursor.take("database") {
         return cursor.names().map(Granted::Databases);
     }
-    if ROUTINES.iter().any(|word| cursor.take(word)) {
-        let mut names = Vec::new();
-        loop {
-            names.push(cursor.qualified_name()?.name);
-            if cursor.take_symbol(b'(') {
-                while !cursor.take_symbol(b')') {
-                    cursor.any()?;
-                }
-            }
-            if !cursor.take_symbol(b',') {
-                return Ok(Granted::Routines(names));
-            }
+    if let Some(kind) = ROUTINES.into_iter().find(|kind| cursor.take(kind.word())) {
+        let mut names = vec![named(cursor)?];
+        while cursor.take_symbol(b',') {
+            names.push(named(cursor)?);
         }
+        return Ok(Granted::Routines(kind, names));
     }
     if cursor.follows(0, "type") && !cursor.follows(1, "to") && !cursor.follows(1, "from") {
         cursor.advance();

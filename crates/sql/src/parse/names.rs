@@ -2,7 +2,7 @@
 
 use super::lex::cut_name;
 use crate::error::unsupported;
-use crate::schema::{PUBLIC, RelationName};
+use crate::schema::RelationName;
 use crate::{SqlError, state};
 use sqlparser::ast;
 
@@ -44,13 +44,5 @@ pub(crate) fn relation_name(parts: &[String]) -> Result<RelationName, SqlError> 
             Err(SqlError::new(state::SYNTAX_ERROR, message))
         }
         [] => Err(SqlError::new(state::INVALID_NAME, "a name is missing")),
-    }
-}
-
-/// Returns a procedure's name without its schema, which must be `public`.
-pub(crate) fn procedure_name(written: RelationName) -> Result<String, SqlError> {
-    match written.schema.as_deref() {
-        None | Some(PUBLIC) => Ok(written.name),
-        Some(_) => Err(unsupported("a procedure outside schema public")),
     }
 }

@@ -9,7 +9,7 @@ use super::cursor::Cursor;
 use super::lex::{Token, TokenKind, character_position, string_value};
 use crate::depth::Syntax;
 use crate::error::unsupported;
-use crate::parse::names::procedure_name;
+use crate::schema::RelationName;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 use sqlparser::ast;
@@ -18,7 +18,7 @@ use sqlparser::ast;
 #[derive(Clone, Debug)]
 pub struct CreateProcedure {
     /// The name of the procedure or function.
-    pub name: String,
+    pub name: RelationName,
     /// The properties that only functions have; `None` for a procedure.
     pub function: Option<FunctionSyntax>,
     /// The language of the body.
@@ -146,6 +146,15 @@ impl RoutineKind {
     }
 }
 
+/// The name of a procedure or function, as a statement writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutineName {
+    /// The name.
+    pub name: RelationName,
+    /// The types of the arguments that go in, if the statement lists them.
+    pub types: Option<Vec<ast::DataType>>,
+}
+
 /// DROP PROCEDURE, DROP FUNCTION or DROP ROUTINE
 #[derive(Clone, Debug, PartialEq)]
 pub struct DropProcedures {
@@ -155,9 +164,8 @@ pub struct DropProcedures {
     pub if_exists: bool,
     /// CASCADE: the triggers that run a dropped function are dropped, too.
     pub cascade: bool,
-    /// The names of the procedures. If a statement lists the types of a procedure's arguments, also the types of those
-    /// that go in.
-    pub procedures: Vec<(String, Option<Vec<ast::DataType>>)>,
+    /// The procedures and functions.
+    pub procedures: Vec<RoutineName>,
 }
 
 /// ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE
@@ -165,10 +173,8 @@ pub struct DropProcedures {
 pub struct AlterProcedure {
     /// The kind that the statement says.
     pub kind: RoutineKind,
-    /// The name of the procedure or function.
-    pub name: String,
-    /// The types of the arguments that go in, if the statement lists them.
-    pub types: Option<Vec<ast::DataType>>,
+    /// The procedure or function.
+    pub routine: RoutineName,
     /// The change.
     pub change: RoutineChange,
 }
@@ -242,7 +248,7 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlErro
         cursor.expect("procedure")?;
         None
     };
-    let name = procedure_name(cursor.qualified_name()?)?;
+    let name = cursor.qualified_name()?;
     cursor.expect_symbol(b'(')?;
     let mut arguments = arguments(cursor)?;
     if let Some(function) = &mut function
@@ -447,7 +453,7 @@ fn argument(cursor: &mut Cursor<'_>) -> Result<ArgumentSyntax, SqlError> {
 /// Whether the next argument begins with its type, since it has no name.
 fn begins_type(cursor: &Cursor<'_>) -> bool {
     let second = ["precision", "varying", "with", "without"].iter().any(|word| cursor.follows(1, word));
-    second || cursor.follows_symbol(1, b"(),=") || cursor.follows(1, "default") || cursor.is_last()
+    second || cursor.follows_symbol(1, b"(),=[.") || cursor.follows(1, "default") || cursor.is_last()
 }
 
 /// Reads a type, up to a token that can follow a type.
@@ -533,14 +539,14 @@ pub(super) fn drop(cursor: &mut Cursor<'_>) -> Result<DropProcedures, SqlError> 
 }
 
 /// Reads the name of a procedure or function, with the types of the arguments that go in if they are listed.
-pub(super) fn named(cursor: &mut Cursor<'_>) -> Result<(String, Option<Vec<ast::DataType>>), SqlError> {
-    let name = procedure_name(cursor.qualified_name()?)?;
+pub(super) fn named(cursor: &mut Cursor<'_>) -> Result<RoutineName, SqlError> {
+    let name = cursor.qualified_name()?;
     if !cursor.take_symbol(b'(') {
-        return Ok((name, None));
+        return Ok(RoutineName { name, types: None });
     }
     let arguments = arguments(cursor)?.into_iter();
     let inputs = arguments.filter(|argument| argument.mode.goes_in());
-    Ok((name, Some(inputs.map(|argument| argument.ty).collect())))
+    Ok(RoutineName { name, types: Some(inputs.map(|argument| argument.ty).collect()) })
 }
 
 /// Reads ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE.
@@ -548,7 +554,7 @@ pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<AlterProcedure, SqlError>
     cursor.expect("alter")?;
     let kinds = [RoutineKind::Function, RoutineKind::Procedure, RoutineKind::Routine];
     let kind = kinds.into_iter().find(|kind| cursor.take(kind.word())).ok_or_else(|| cursor.unexpected())?;
-    let (name, types) = named(cursor)?;
+    let routine = named(cursor)?;
     let position = cursor.position();
     let change = if cursor.take("owner") {
         cursor.expect("to")?;
@@ -562,5 +568,5 @@ pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<AlterProcedure, SqlError>
     } else {
         return Err(unsupported(&format!("this form of ALTER {}", kind.word().to_uppercase())).at(position));
     };
-    Ok(AlterProcedure { kind, name, types, change })
+    Ok(AlterProcedure { kind, routine, change })
 }

@@ -4,7 +4,6 @@ use super::body::{Expression, Fragment};
 use super::cursor::Cursor;
 use super::lex::Token;
 use crate::error::unsupported;
-use crate::parse::names::procedure_name;
 use crate::schema::{RelationName, quoted};
 use crate::{SqlError, state};
 
@@ -25,16 +24,16 @@ pub struct CreateTrigger {
     pub for_rows: bool,
     /// The condition of WHEN.
     pub when: Option<Expression>,
-    /// The name of the function.
-    pub function: String,
+    /// The name of the function. That of a trigger of the catalog has its schema.
+    pub function: RelationName,
     /// The arguments, which the function finds in `TG_ARGV`.
     pub arguments: Vec<String>,
 }
 
 impl CreateTrigger {
-    /// Formats the statement, with the present names of the trigger and of its table. That of the table is written as
-    /// it is.
-    pub fn written(&self, name: &str, table: &str) -> String {
+    /// Formats the statement, with the present names of the trigger, of its table and of its function. Those of the
+    /// table and the function are written as they are.
+    pub fn written(&self, name: &str, table: &str, function: &str) -> String {
         let events: Vec<_> = [TriggerEvent::Insert, TriggerEvent::Delete, TriggerEvent::Update]
             .into_iter()
             .filter(|event| self.events.has(*event))
@@ -50,12 +49,11 @@ impl CreateTrigger {
         let arguments: Vec<_> =
             self.arguments.iter().map(|argument| format!("'{}'", argument.replace('\'', "''"))).collect();
         format!(
-            "CREATE TRIGGER {} {} {} ON {table} FOR EACH {}{when} EXECUTE FUNCTION {}({})",
+            "CREATE TRIGGER {} {} {} ON {table} FOR EACH {}{when} EXECUTE FUNCTION {function}({})",
             quoted(name),
             self.time.name(),
             events.join(" OR "),
             if self.for_rows { "ROW" } else { "STATEMENT" },
-            quoted(&self.function),
             arguments.join(", "),
         )
     }
@@ -220,7 +218,7 @@ fn create(cursor: &mut Cursor<'_>) -> Result<CreateTrigger, SqlError> {
     if !cursor.take("function") {
         cursor.expect("procedure")?;
     }
-    let function = procedure_name(cursor.qualified_name()?)?;
+    let function = cursor.qualified_name()?;
     cursor.expect_symbol(b'(')?;
     let arguments = arguments(cursor)?;
     Ok(CreateTrigger { name, replace, time, events, table, for_rows, when, function, arguments })

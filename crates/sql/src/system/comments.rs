@@ -44,7 +44,7 @@ fn comments(context: &SessionContext) -> Vec<Comment> {
         all.extend(text.map(|text| Comment { object, catalog: PG_TYPE, column: 0, text }));
     }
     for procedure in view.procedures() {
-        let (object, text) = (routines::number_of(context, &procedure.name), procedure.comment.clone());
+        let (object, text) = (routines::number_of(context, &procedure.key), procedure.comment.clone());
         all.extend(text.map(|text| Comment { object, catalog: PG_PROC, column: 0, text }));
     }
     for object in objects::objects(context) {

@@ -44,7 +44,7 @@ pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
     // PostgreSQL's function depends on the type of the relation's rows.
     for procedure in context.view().procedures() {
         if let Some(Returns::RowOf(name)) = procedure.function.as_ref().map(|function| &function.returns) {
-            let object = (PG_PROC, routines::number_of(context, &procedure.name), 0);
+            let object = (PG_PROC, routines::number_of(context, &procedure.key), 0);
             push(rows, object, (PG_CLASS, context.shared().catalog().number(name), 0), "n");
         }
     }

@@ -5,12 +5,10 @@ use crate::catalog::foreign_key::{ForeignKey, ReferentialAction};
 use crate::catalog::{RowExpression, Table, View};
 use crate::context::SessionContext;
 use crate::expr::{Expr, Strictness, shown};
-use crate::parse::window::restored;
 use crate::schema::quoted;
 use crate::types::{decode_text, encode_text, enumeration, oid as type_oid, type_name, without_modifier};
 use bytes::BytesMut;
 use hotrow_storage::{IndexRef, Type, Value};
-use hotrow_sync::Arc;
 
 /// A constraint of a table.
 pub(super) enum Constraint<'t> {
@@ -291,12 +289,12 @@ pub(super) fn action_name(action: ReferentialAction) -> &'static str {
 /// Returns the query of the view with this OID as SQL, or `None` if there is no such view.
 pub(crate) fn view_definition(context: &SessionContext, number: u32) -> Option<String> {
     let Kind::View(view) = find(context, number)?.kind else { return None };
-    Some(of_view(&view))
+    Some(of_view(context, &view))
 }
 
 /// Returns the query of a view as SQL.
-pub(super) fn of_view(view: &Arc<crate::catalog::view::StoredView>) -> String {
-    format!(" {};", restored(view.query.to_string()))
+pub(super) fn of_view(context: &SessionContext, view: &crate::catalog::view::StoredView) -> String {
+    format!(" {};", super::view_text::query_of_view(view, context.view()))
 }
 
 /// Returns the SQL name of the type with this OID and modifier, as `format_type` does. Returns `-` for zero, and `???`

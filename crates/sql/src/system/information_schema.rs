@@ -188,7 +188,7 @@ fn views(context: &SessionContext, rows: &mut Rows<'_>) {
     for view in context.view().views() {
         let mut row = place(context, &TABLE, schema::split(&view.name).0, schema::plain(&view.name));
         row.extend([
-            ("view_definition", text(describe::of_view(&view))),
+            ("view_definition", text(describe::of_view(context, &view))),
             ("check_option", text("NONE")),
             ("is_updatable", yes(false)),
             ("is_insertable_into", yes(false)),

@@ -16,7 +16,7 @@
 //! | `comments` | `pg_description` |
 //! | `objects` | the objects of the database with their OIDs |
 //! | `routines` | procedures, functions and triggers, in rows and as SQL |
-//! | `describe` | definitions as SQL |
+//! | `describe`, `view_text` | definitions as SQL; the queries of views |
 
 mod all;
 mod comments;
@@ -33,6 +33,7 @@ mod relation;
 mod routines;
 mod rows;
 mod sessions;
+mod view_text;
 
 pub(crate) use all::relation;
 pub(crate) use comments::comment_on;

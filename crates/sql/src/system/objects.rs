@@ -189,12 +189,8 @@ pub(crate) fn number_of_schema_name(context: &SessionContext, name: &str) -> Opt
 
 /// Returns the OIDs and names of all schemas.
 pub(super) fn schemas(context: &SessionContext) -> Vec<(u32, String)> {
-    let mut all = vec![
-        (PG_CATALOG, "pg_catalog".to_owned()),
-        (PUBLIC, "public".to_owned()),
-        (INFORMATION_SCHEMA, "information_schema".to_owned()),
-    ];
-    let of_user = context.view().schemas().into_keys().filter(|name| name != schema::PUBLIC);
+    let mut all = vec![(PG_CATALOG, "pg_catalog".to_owned()), (INFORMATION_SCHEMA, "information_schema".to_owned())];
+    let of_user = context.view().schemas().into_keys();
     all.extend(of_user.map(|name| (number_of_schema(context, &name), name)));
     all
 }

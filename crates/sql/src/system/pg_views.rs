@@ -58,7 +58,7 @@ fn views(context: &SessionContext, rows: &mut Rows<'_>) {
             ("schemaname", text(schema::split(&view.name).0)),
             ("viewname", text(schema::plain(&view.name))),
             ("viewowner", text("postgres")),
-            ("definition", text(describe::of_view(&view))),
+            ("definition", text(describe::of_view(context, &view))),
         ]);
     }
 }

@@ -1,7 +1,7 @@
 //! Procedures, functions and triggers: rows of `pg_proc`, `pg_trigger`, `pg_language` and `information_schema`, and
 //! definitions as SQL.
 
-use super::objects::{OWNER, PUBLIC};
+use super::objects::{OWNER, number_of_schema, type_of_number};
 use super::relation::{Rows, oid, text};
 use crate::catalog::Table;
 use crate::catalog::procedure::{Argument, Procedure, Returns, numbered};
@@ -32,19 +32,19 @@ const INSERT: i16 = 4;
 const DELETE: i16 = 8;
 const UPDATE: i16 = 16;
 
-/// Returns the OID of a procedure or function.
-pub(super) fn number_of(context: &SessionContext, name: &str) -> u32 {
-    context.shared().catalog().number(&numbered(name))
+/// Returns the OID of the procedure or function of a key.
+pub(super) fn number_of(context: &SessionContext, key: &str) -> u32 {
+    context.shared().catalog().number(&numbered(key))
 }
 
 fn find(context: &SessionContext, number: u32) -> Option<Arc<Procedure>> {
-    context.view().procedures().into_iter().find(|known| number_of(context, &known.name) == number)
+    context.view().procedures().into_iter().find(|known| number_of(context, &known.key) == number)
 }
 
-/// Returns all procedures and functions, ordered by name.
+/// Returns all procedures and functions, ordered by their keys.
 fn all(context: &SessionContext) -> Vec<Arc<Procedure>> {
     let mut all = context.view().procedures();
-    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all.sort_by(|one, other| one.key.cmp(&other.key));
     all
 }
 
@@ -86,9 +86,9 @@ pub(super) fn procedures(context: &SessionContext, rows: &mut Rows<'_>) {
         let is_set = function.is_some_and(|function| function.is_set);
         let inputs = procedure.inputs().map(|argument| oid(type_oid(argument.ty)));
         let mut row = vec![
-            ("oid", oid(number_of(context, &procedure.name))),
-            ("proname", text(&procedure.name)),
-            ("pronamespace", oid(PUBLIC)),
+            ("oid", oid(number_of(context, &procedure.key))),
+            ("proname", text(procedure.plain_name())),
+            ("pronamespace", oid(number_of_schema(context, procedure.schema_name()))),
             ("proowner", oid(OWNER)),
             ("prolang", oid(if procedure.language == Language::Sql { SQL } else { PLPGSQL })),
             ("procost", Value::Float4(100.0)),
@@ -162,7 +162,7 @@ pub(super) fn all_triggers(context: &SessionContext, rows: &mut Rows<'_>) {
             ("oid", oid(number_of_trigger(context, &table, &trigger))),
             ("tgrelid", oid(context.shared().catalog().number(table.name()))),
             ("tgname", text(&trigger.name)),
-            ("tgfoid", oid(number_of(context, &definition.function))),
+            ("tgfoid", oid(number_of(context, &trigger.function_key()))),
             ("tgtype", Value::Int2(kind)),
             ("tgenabled", text(if trigger.is_enabled { "O" } else { "D" })),
             ("tgnargs", Value::Int2(definition.arguments.len() as i16)),
@@ -179,10 +179,11 @@ pub(crate) fn routine_definition(context: &SessionContext, number: u32) -> Optio
     let procedure = find(context, number)?;
     let word = procedure.word();
     let mut lines = vec![format!(
-        "CREATE OR REPLACE {} public.{}({})",
+        "CREATE OR REPLACE {} {}.{}({})",
         word.to_uppercase(),
-        quoted(&procedure.name),
-        arguments(&procedure, true),
+        quoted(procedure.schema_name()),
+        quoted(procedure.plain_name()),
+        arguments(context, &procedure, true),
     )];
     lines.extend(result(context, &procedure).map(|result| format!(" RETURNS {result}")));
     lines.push(format!(" LANGUAGE {}", if procedure.language == Language::Sql { "sql" } else { "plpgsql" }));
@@ -218,10 +219,10 @@ pub(crate) fn routine_body(context: &SessionContext, number: u32) -> Option<Stri
 /// Returns the arguments of a procedure or function as its definition writes them, with their defaults if `complete` is
 /// set.
 pub(crate) fn routine_arguments(context: &SessionContext, number: u32, complete: bool) -> Option<String> {
-    find(context, number).map(|procedure| arguments(&procedure, complete))
+    find(context, number).map(|procedure| arguments(context, &procedure, complete))
 }
 
-fn arguments(procedure: &Procedure, complete: bool) -> String {
+fn arguments(context: &SessionContext, procedure: &Procedure, complete: bool) -> String {
     let show = |argument: &Argument| {
         let mode = match argument.mode {
             // PostgreSQL names the mode IN for procedures only.
@@ -231,7 +232,7 @@ fn arguments(procedure: &Procedure, complete: bool) -> String {
             ArgumentMode::Table => None,
         };
         let name = argument.name.as_deref().map(quoted);
-        let ty = type_name(Some(argument.ty));
+        let ty = name_of_type(context, argument.ty);
         let default = argument.default.as_ref().filter(|_| complete).map(|default| {
             let value = default.value();
             format!("DEFAULT {}", if value == Expr::NULL { "NULL".to_owned() } else { shown(&value, None) })
@@ -252,12 +253,12 @@ fn result(context: &SessionContext, procedure: &Procedure) -> Option<String> {
     let function = procedure.function.as_ref()?;
     if procedure.arguments.iter().any(|argument| argument.mode == ArgumentMode::Table) {
         let column = |(_, column): (usize, &Argument)| {
-            format!("{} {}", quoted(column.name.as_deref().unwrap_or_default()), type_name(Some(column.ty)))
+            format!("{} {}", quoted(column.name.as_deref().unwrap_or_default()), name_of_type(context, column.ty))
         };
         return Some(format!("TABLE({})", procedure.outputs().map(column).collect::<Vec<_>>().join(", ")));
     }
     let row = match &function.returns {
-        Returns::Value(ty) => type_name(Some(*ty)),
+        Returns::Value(ty) => name_of_type(context, *ty),
         Returns::Nothing => "void".to_owned(),
         Returns::Trigger => "trigger".to_owned(),
         Returns::Outputs => "record".to_owned(),
@@ -266,20 +267,33 @@ fn result(context: &SessionContext, procedure: &Procedure) -> Option<String> {
     Some(if function.is_set { format!("SETOF {row}") } else { row })
 }
 
+/// Returns the name of a type for the search path.
+fn name_of_type(context: &SessionContext, ty: Type) -> String {
+    type_of_number(context, type_oid(ty)).unwrap_or_else(|| type_name(Some(ty)))
+}
+
 /// Returns the CREATE TRIGGER statement of a trigger. If `pretty` is set, the table is named without its schema where
 /// that suffices.
 pub(crate) fn trigger_definition(context: &SessionContext, number: u32, pretty: bool) -> Option<String> {
     let known = |(table, trigger): &(Arc<Table>, Arc<Trigger>)| number_of_trigger(context, table, trigger) == number;
     let (table, trigger) = triggers(context).into_iter().find(known)?;
     let name = if pretty { context.view().written(table.name()) } else { super::describe::full_name(&table) };
-    Some(trigger.definition.written(&trigger.name, &name))
+    Some(trigger.definition.written(&trigger.name, &name, &function_of(context, &trigger)))
+}
+
+/// Returns the name of a trigger's function for the search path.
+fn function_of(context: &SessionContext, trigger: &Trigger) -> String {
+    match context.view().procedure(&trigger.function_key()) {
+        Some(function) => context.view().written_routine(&function),
+        None => trigger.definition.function.quoted(),
+    }
 }
 
 /// Builds the rows of `information_schema.routines`.
 pub(super) fn routines(context: &SessionContext, rows: &mut Rows<'_>) {
     for procedure in all(context) {
-        let number = number_of(context, &procedure.name);
-        let specific = format!("{}_{number}", procedure.name);
+        let number = number_of(context, &procedure.key);
+        let specific = format!("{}_{number}", procedure.plain_name());
         let ty = match procedure.function.as_ref().map(|function| &function.returns) {
             Some(Returns::Value(Type::Array(_))) => text("ARRAY"),
             Some(Returns::Value(ty)) => text(type_name(Some(*ty))),
@@ -290,11 +304,11 @@ pub(super) fn routines(context: &SessionContext, rows: &mut Rows<'_>) {
         };
         rows.push(vec![
             ("specific_catalog", text(context.shared().name())),
-            ("specific_schema", text("public")),
+            ("specific_schema", text(procedure.schema_name())),
             ("specific_name", text(specific)),
             ("routine_catalog", text(context.shared().name())),
-            ("routine_schema", text("public")),
-            ("routine_name", text(&procedure.name)),
+            ("routine_schema", text(procedure.schema_name())),
+            ("routine_name", text(procedure.plain_name())),
             ("routine_type", text(procedure.word().to_uppercase())),
             ("data_type", ty),
             ("routine_body", text(if procedure.language == Language::Sql { "SQL" } else { "EXTERNAL" })),
@@ -319,7 +333,7 @@ pub(super) fn shown_triggers(context: &SessionContext, rows: &mut Rows<'_>) {
             let before = table.rules.triggers.iter().filter(alike).take_while(|known| known.name != trigger.name);
             let order = before.count() as i32 + 1;
             let arguments: Vec<_> = definition.arguments.iter().map(|argument| format!("'{argument}'")).collect();
-            let action = format!("EXECUTE FUNCTION {}({})", quoted(&definition.function), arguments.join(", "));
+            let action = format!("EXECUTE FUNCTION {}({})", function_of(context, &trigger), arguments.join(", "));
             let mut row = vec![
                 ("trigger_catalog", text(context.shared().name())),
                 ("trigger_schema", text(table.schema_name())),

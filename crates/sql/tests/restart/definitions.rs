@@ -109,6 +109,47 @@ fn plans_and_procedures_are_made_anew() {
 }
 
 #[test]
+fn functions_of_one_name_and_of_schemas_are_there_again() {
+    let mut world = World::new("ilock");
+    world.run(
+        "create schema s; create schema other; create type mood as enum ('sad', 'glad');
+        create function f(n int) returns text language sql as 'select ''int''';
+        create function f(t text) returns text language sql as 'select ''text''';
+        create function s.f(m mood) returns text language sql as 'select ''mood''';
+        create function s.touch() returns trigger language plpgsql as $$ begin new.n := new.n + 1; return new; end $$;
+        create table t (id int primary key, n int);
+        create trigger touch before insert on t for each row execute function s.touch();
+        create view v as select f(id) as i, f(n::text) as t, s.f('sad') as m from t;
+        alter function s.touch() set schema other; alter schema s rename to s2; alter function other.touch() rename to t2;
+        create function gone(int) returns int language sql as 'select 1'; drop function gone(int)",
+    );
+    let mut world = world.restarted();
+    world.check(&[
+        ("insert into t values (1, 1) returning n", "2"),
+        ("select * from v", "int|text|mood"),
+        ("select f(1), f('x'), s2.f('glad')", "int|text|mood"),
+        ("drop function f(text)", "2BP01"),
+        ("alter function f(text) rename to g", "0A000"),
+        ("create or replace function f(t text) returns text language sql as 'select ''new'''", "CREATE FUNCTION"),
+        ("drop function other.t2()", "2BP01"),
+        ("drop function gone(int)", "42883"),
+    ]);
+    let mut world = world.restarted();
+    world.check(&[
+        ("select * from v", "int|new|mood"),
+        ("drop schema public cascade", "DROP SCHEMA"),
+        ("create table t (id int)", "3F000"),
+    ]);
+    let mut world = world.restarted();
+    world.check(&[
+        ("create table t (id int)", "3F000"),
+        ("create schema public", "CREATE SCHEMA"),
+        ("create table t (id int)", "CREATE TABLE"),
+    ]);
+    world.restarted().check(&[("select count(*) from t", "0")]);
+}
+
+#[test]
 fn tables_of_other_tables_and_views_of_all_types_are_there_again() {
     let mut world = World::new("ilock");
     world.run(

@@ -221,11 +221,11 @@ pub fn entries(changes: &Changes, catalog: &Catalog) -> Result<Vec<Entry>, SqlEr
         let text = sequence.as_ref().map(|sequence| text(SequenceForm::of(sequence), names, catalog));
         add(Kind::Sequence, name, text.transpose()?);
     }
-    for (name, procedure) in &changes.procedures {
+    for (key, procedure) in &changes.procedures {
         let text = procedure
             .as_ref()
-            .map(|procedure| text(ProcedureForm::of(procedure)?, &[procedure::numbered(name)], catalog));
-        add(Kind::Procedure, name, text.transpose()?);
+            .map(|procedure| text(ProcedureForm::of(procedure)?, &[procedure::numbered(key)], catalog));
+        add(Kind::Procedure, key, text.transpose()?);
     }
     for (name, of_schema) in &changes.schemas {
         let text =
@@ -327,7 +327,8 @@ impl Definitions {
             }
             Kind::Procedure => {
                 let (form, numbers) = parsed::<ProcedureForm>(text)?;
-                self.changes.procedures.insert(name.to_owned(), Some(Arc::new(form.procedure(name, types)?)));
+                let procedure = form.procedure(procedure::name_in(name), types)?;
+                self.changes.procedures.insert(name.to_owned(), Some(Arc::new(procedure)));
                 (vec![procedure::numbered(name)], numbers)
             }
             Kind::Schema => {
@@ -354,6 +355,7 @@ fn parsed<D: DeserializeOwned>(text: &str) -> Result<(D, Vec<u32>), String> {
 
 /// Returns the name of an object for people: `table s.t`.
 pub fn object_name(kind: &str, full_name: &str) -> String {
+    let full_name = if kind == "procedure" { procedure::name_in(full_name) } else { full_name };
     let (schema, name) = schema::split(full_name);
     match schema {
         schema::PUBLIC => format!("{kind} {}", quoted(name)),

@@ -8,11 +8,11 @@ use crate::catalog::place_log::At;
 use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns};
 use crate::catalog::sequence::{Place, Sequence};
 use crate::catalog::trigger::Trigger;
-use crate::catalog::view::StoredView;
+use crate::catalog::view::{Meanings, StoredView};
 use crate::depth::with_room;
 use crate::parse::definition::Definition;
 use crate::parse::lex::tokenize;
-use crate::parse::procedure::{ArgumentMode, CreateProcedure, ReturnsSyntax};
+use crate::parse::procedure::{ArgumentMode, ReturnsSyntax};
 use crate::parse::trigger::TriggerStatement;
 use crate::parse::utility::Utility;
 use crate::parse::{Parsed, parse, parse_query};
@@ -32,6 +32,9 @@ pub(super) struct ViewForm {
     relations: Vec<String>,
     /// Each name of a relation in the query: the schema that is written, the name, and the full name that they mean.
     names: Vec<(Option<String>, String, String)>,
+    /// Each name of functions in the query: the schema that is written, the name, and the keys of the functions.
+    #[serde(default)]
+    functions: Vec<(Option<String>, String, Vec<String>)>,
     comments: Vec<CommentForm>,
 }
 
@@ -39,28 +42,30 @@ impl ViewForm {
     /// # Errors
     /// 0A000 if the query cannot be stored.
     pub(super) fn of(view: &StoredView) -> Result<Self, SqlError> {
-        let names = view.names.iter();
+        let (relations, functions) = (view.names.relations.iter(), view.names.functions.iter());
         Ok(Self {
             columns: view.columns.iter().map(|column| (column.name.clone(), TypeForm::of(column.ty))).collect(),
             styles: StylesForm::of(view.styles),
             query: text_of(&view.query, parse_query)?,
             relations: view.relations.clone(),
-            names: names.map(|(name, full)| (name.schema.clone(), name.name.clone(), full.clone())).collect(),
+            names: relations.map(|(name, full)| (name.schema.clone(), name.name.clone(), full.clone())).collect(),
+            functions: functions.map(|(name, keys)| (name.schema.clone(), name.name.clone(), keys.clone())).collect(),
             comments: comment_forms(&view.comments),
         })
     }
 
     pub(super) fn view(self, name: &str, made: &MadeTypes) -> Result<StoredView, String> {
         let column = |(name, ty): (String, TypeForm)| Ok::<_, String>(OutputColumn::new(name, ty.ty(made)?));
-        let names =
-            self.names.into_iter().map(|(schema, name, full)| (RelationName { database: None, schema, name }, full));
+        let written = |schema, name| RelationName { database: None, schema, name };
+        let relations = self.names.into_iter().map(|(schema, name, full)| (written(schema, name), full)).collect();
+        let functions = self.functions.into_iter().map(|(schema, name, keys)| (written(schema, name), keys)).collect();
         Ok(StoredView {
             name: name.to_owned(),
             columns: self.columns.into_iter().map(column).collect::<Result<_, _>>()?,
             styles: self.styles.styles()?,
             query: parse_query(&self.query).map_err(|error| format!("its query cannot be read: {}", error.message))?,
             relations: self.relations,
-            names: names.collect(),
+            names: Meanings { relations, functions },
             comments: comments(self.comments),
         })
     }
@@ -186,7 +191,7 @@ impl ProcedureForm {
         })
     }
 
-    /// Returns the procedure, whose defaults and body the binder has yet to bind.
+    /// Returns the procedure of this full name, whose defaults and body the binder has yet to bind.
     pub(super) fn procedure(self, name: &str, made: &MadeTypes) -> Result<Procedure, String> {
         let argument = |form: ArgumentForm| {
             Ok::<_, String>(Argument {
@@ -214,8 +219,8 @@ impl ProcedureForm {
                     volatility: function.volatility,
                     strict: function.strict,
                 });
-                let create = CreateProcedure { name: name.to_owned(), ..*create };
-                Ok(Procedure::new(&create, arguments, function, self.styles.styles()?).commented(self.comment))
+                let (name, styles) = (name.to_owned(), self.styles.styles()?);
+                Ok(Procedure::new(name, &create, arguments, function, styles).commented(self.comment))
             }
             _ => Err("its statement is no CREATE PROCEDURE or CREATE FUNCTION".to_owned()),
         }
@@ -238,7 +243,7 @@ impl TriggerForm {
         Self {
             name: name.clone(),
             is_enabled: *is_enabled,
-            text: definition.written(name, &quoted(&definition.table.name)),
+            text: definition.written(name, &quoted(&definition.table.name), &definition.function.quoted()),
         }
     }
 
@@ -268,16 +273,18 @@ pub(super) struct DatabaseForm {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SchemaForm {
+    #[serde(default)]
+    is_dropped: bool,
     comment: Option<String>,
 }
 
 impl SchemaForm {
     pub(super) fn of(schema: &Schema) -> Self {
-        Self { comment: schema.comment.clone() }
+        Self { comment: schema.comment.clone(), is_dropped: schema.is_dropped }
     }
 
     pub(super) fn schema(self) -> Schema {
-        Schema { comment: self.comment }
+        Schema { comment: self.comment, is_dropped: self.is_dropped }
     }
 }
 

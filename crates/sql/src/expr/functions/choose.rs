@@ -6,7 +6,7 @@
 //! strings if any candidate accepts a string there, or else as the category on which all candidates agree. If several
 //! candidates remain, the call is ambiguous.
 
-use super::function::{Function, Overload};
+use super::function::Overload;
 use super::{
     catalog, column_type, interval, json, lock, notification, number, pattern, sequence, session, setting, text, time,
 };
@@ -14,21 +14,37 @@ use crate::expr::{Strictness, can_cast};
 use hotrow_storage::Type;
 use std::mem::discriminant;
 
-/// The result of overload resolution.
+/// The result of overload resolution among candidates of type `C`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// A single function: the function, the types to which its arguments are cast, and the type of its result.
-    One(Function, Vec<Type>, Type),
-    /// No function accepts such arguments.
+pub enum Choice<C> {
+    /// A single candidate, and the types to which the arguments are cast.
+    One(C, Vec<Type>),
+    /// No candidate accepts such arguments.
     None,
-    /// Several functions match equally well.
+    /// Several candidates match equally well.
     Ambiguous,
 }
 
-/// Selects the function for a call by `name` with arguments of these types. `None` is the type of an argument whose
-/// type is unknown, such as a literal.
-pub fn choose(name: &str, given: &[Option<Type>]) -> Choice {
-    let mut candidates = overloads(name);
+/// A function that a call may mean.
+pub trait Candidate {
+    /// Returns the types of the arguments that the call gives, in their order.
+    fn arguments(&self) -> &[Type];
+}
+
+impl Candidate for Overload {
+    fn arguments(&self) -> &[Type] {
+        self.arguments
+    }
+}
+
+/// Selects the built-in function for a call by `name` with arguments of these types. `None` is the type of an argument
+/// whose type is unknown, such as a literal.
+pub fn choose(name: &str, given: &[Option<Type>]) -> Choice<Overload> {
+    choose_among(overloads(name), given)
+}
+
+/// Selects one of several functions for a call with arguments of these types.
+pub fn choose_among<C: Candidate>(mut candidates: Vec<C>, given: &[Option<Type>]) -> Choice<C> {
     candidates.retain(|candidate| fits(candidate, given));
     if candidates.len() > 1 {
         keep_most(&mut candidates, |candidate| count(candidate, given, is_same));
@@ -39,54 +55,55 @@ pub fn choose(name: &str, given: &[Option<Type>]) -> Choice {
     if candidates.len() > 1 {
         settle_open(&mut candidates, given);
     }
-    match candidates.as_slice() {
-        [] => Choice::None,
-        [one] => Choice::One(one.function, arguments(one, given), one.result),
-        _ => Choice::Ambiguous,
+    match (candidates.pop(), candidates.is_empty()) {
+        (None, _) => Choice::None,
+        (Some(one), true) => {
+            let wanted = arguments(&one, given);
+            Choice::One(one, wanted)
+        }
+        (Some(_), false) => Choice::Ambiguous,
     }
 }
 
-fn fits(candidate: &Overload, given: &[Option<Type>]) -> bool {
+fn fits(candidate: &impl Candidate, given: &[Option<Type>]) -> bool {
     let can = |(given, wanted): (&Option<Type>, &Type)| {
         given.is_none_or(|given| can_cast(given, *wanted, Strictness::Implicit))
     };
-    candidate.arguments.len() == given.len() && given.iter().zip(candidate.arguments).all(can)
+    candidate.arguments().len() == given.len() && given.iter().zip(candidate.arguments()).all(can)
 }
 
 /// Returns the types that the arguments are cast to. A type that differs only in its length is left as it is.
-fn arguments(overload: &Overload, given: &[Option<Type>]) -> Vec<Type> {
+fn arguments(candidate: &impl Candidate, given: &[Option<Type>]) -> Vec<Type> {
     let wanted = |(wanted, given): (&Type, &Option<Type>)| match given {
-        Some(given) if discriminant(given) == discriminant(wanted) => *given,
+        Some(given) if is_same(*given, *wanted) => *given,
         _ => *wanted,
     };
-    overload.arguments.iter().zip(given).map(wanted).collect()
+    candidate.arguments().iter().zip(given).map(wanted).collect()
 }
 
-fn keep_most(candidates: &mut Vec<Overload>, score: impl Fn(&Overload) -> usize) {
+fn keep_most<C>(candidates: &mut Vec<C>, score: impl Fn(&C) -> usize) {
     let most = candidates.iter().map(&score).max().unwrap_or(0);
     candidates.retain(|candidate| score(candidate) == most);
 }
 
-fn count(candidate: &Overload, given: &[Option<Type>], is_good: impl Fn(Type, Type) -> bool) -> usize {
-    let pairs = given.iter().zip(candidate.arguments);
+fn count(candidate: &impl Candidate, given: &[Option<Type>], is_good: impl Fn(Type, Type) -> bool) -> usize {
+    let pairs = given.iter().zip(candidate.arguments());
     pairs.filter(|(given, wanted)| given.is_some_and(|given| is_good(given, **wanted))).count()
 }
 
-fn settle_open(candidates: &mut Vec<Overload>, given: &[Option<Type>]) {
+fn settle_open<C: Candidate>(candidates: &mut Vec<C>, given: &[Option<Type>]) {
     let open = || (0..given.len()).filter(|&at| given[at].is_none());
-    for at in open() {
-        let categories: Vec<_> = candidates.iter().map(|candidate| category(candidate.arguments[at])).collect();
-        let wanted = if categories.contains(&Category::String) { Category::String } else { categories[0] };
-        if !categories.contains(&Category::String) && categories.iter().any(|category| *category != wanted) {
-            continue;
+    let wanted: Option<Vec<_>> = open().map(|at| wanted_at(candidates, at).map(|wanted| (at, wanted))).collect();
+    if let Some(wanted) = wanted {
+        let takes = |candidate: &C| {
+            wanted.iter().all(|&(at, (wanted, preferred))| {
+                let ty = candidate.arguments()[at];
+                category(ty) == wanted && (!preferred || is_preferred(ty))
+            })
+        };
+        if candidates.iter().any(takes) {
+            candidates.retain(takes);
         }
-        let preferred = candidates
-            .iter()
-            .any(|candidate| category(candidate.arguments[at]) == wanted && is_preferred(candidate.arguments[at]));
-        candidates.retain(|candidate| {
-            let ty = candidate.arguments[at];
-            category(ty) == wanted && (!preferred || is_preferred(ty))
-        });
     }
     // If several candidates are left, open arguments may be of the type that all other arguments have.
     let mut known = given.iter().flatten();
@@ -94,16 +111,29 @@ fn settle_open(candidates: &mut Vec<Overload>, given: &[Option<Type>]) {
         && candidates.len() > 1
         && known.all(|other| is_same(*other, *first))
     {
-        let takes = |candidate: &Overload| open().all(|at| is_same(candidate.arguments[at], *first));
+        let takes = |candidate: &C| open().all(|at| is_same(candidate.arguments()[at], *first));
         if candidates.iter().filter(|candidate| takes(candidate)).count() == 1 {
             candidates.retain(takes);
         }
     }
 }
 
+/// Returns the category as which an open argument counts, and whether a candidate takes a preferred type of it there.
+/// Returns `None` if the candidates do not agree on a category.
+fn wanted_at<C: Candidate>(candidates: &[C], at: usize) -> Option<(Category, bool)> {
+    let types = || candidates.iter().map(|candidate| candidate.arguments()[at]);
+    let first = types().next().map(category)?;
+    let wanted = if types().any(|ty| category(ty) == Category::String) { Category::String } else { first };
+    let agrees = wanted == Category::String || types().all(|ty| category(ty) == wanted);
+    agrees.then(|| (wanted, types().any(|ty| category(ty) == wanted && is_preferred(ty))))
+}
+
 /// Whether two types differ in their lengths at most. `varchar` is another type than `text`.
 fn is_same(given: Type, wanted: Type) -> bool {
-    discriminant(&given) == discriminant(&wanted) && (given == wanted || !matches!(given, Type::Enum(_)))
+    match given {
+        Type::Enum(_) | Type::Array(_) | Type::Reg(_) => given == wanted,
+        _ => discriminant(&given) == discriminant(&wanted),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -139,7 +169,7 @@ fn is_preferred(ty: Type) -> bool {
 }
 
 /// Returns all overloads of the SQL function with this name.
-pub(super) fn overloads(name: &str) -> Vec<Overload> {
+pub fn overloads(name: &str) -> Vec<Overload> {
     let of_values = [
         number::named(name),
         text::named(name),

@@ -48,6 +48,18 @@ pub struct Overload {
     pub(super) result: Type,
 }
 
+impl Overload {
+    /// Returns the function.
+    pub fn function(&self) -> Function {
+        self.function
+    }
+
+    /// Returns the type of the result.
+    pub fn result(&self) -> Type {
+        self.result
+    }
+}
+
 /// A function of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are SQL's")]

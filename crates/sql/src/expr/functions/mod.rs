@@ -62,9 +62,10 @@ mod variadic;
 mod written;
 
 pub(crate) use argument::value_bytes;
-pub use choose::{Choice, choose};
+pub use choose::{Candidate, Choice, choose, choose_among, overloads};
 pub use function::{
-    ArrayFunction, Field, Function, IntervalFunction, NumberFunction, SequenceFunction, TimeFunction, Variadic,
+    ArrayFunction, Field, Function, IntervalFunction, NumberFunction, Overload, SequenceFunction, TimeFunction,
+    Variadic,
 };
 pub(crate) use json_build::{finish as finish_json, write as write_json, write_key as write_json_key};
 pub use moment::unknown_unit;

@@ -1,0 +1,116 @@
+//! The query of a view as SQL for a search path: a name is written with its schema if it would not be found without it.
+
+use crate::SqlError;
+use crate::catalog::View;
+use crate::catalog::view::StoredView;
+use crate::depth::with_room;
+use crate::parse::names::{fold, object_name};
+use crate::parse::window::restored;
+use crate::schema::{quoted, split};
+use sqlparser::ast::{self, Expr, ObjectName, Query, TableFactor, VisitMut, VisitorMut};
+use std::ops::ControlFlow;
+
+/// Returns the query of a view as SQL.
+pub(super) fn query_of_view(stored: &StoredView, view: View<'_>) -> String {
+    let write = || {
+        let mut query = (*stored.query).clone();
+        let mut names = Names { stored, view, hidden: Vec::new(), outer: Vec::new() };
+        // The visitor never breaks.
+        let _ = VisitMut::visit(&mut query, &mut names);
+        Ok(query.to_string())
+    };
+    restored(with_room(write).unwrap_or_else(|_: SqlError| stored.query.to_string()))
+}
+
+/// Writes the names of a query. A query of WITH hides the relation of its name from the queries of WITH after it and
+/// from what follows.
+struct Names<'v> {
+    stored: &'v StoredView,
+    view: View<'v>,
+    /// The names of the queries of WITH that can be mentioned at this point.
+    hidden: Vec<String>,
+    /// For each query that is being visited, its WITH and the number of names that are hidden around it.
+    outer: Vec<(Option<ast::With>, usize)>,
+}
+
+impl Names<'_> {
+    fn write_relation(&self, name: &mut ObjectName) {
+        let Ok(written) = object_name(name) else { return };
+        if written.schema.is_none() && self.hidden.contains(&written.name) {
+            return;
+        }
+        let known = self.stored.names.relations.iter().find(|(known, _)| *known == written);
+        if let Some((_, full)) = known {
+            *name = name_of(full, self.view.is_visible(full));
+        }
+    }
+
+    /// Writes the name of a function. One that means functions of several schemas stays as it is.
+    fn write_function(&self, name: &mut ObjectName) {
+        let Ok(written) = object_name(name) else { return };
+        let Some((_, keys)) = self.stored.names.functions.iter().find(|(known, _)| *known == written) else { return };
+        let mut found = keys.iter().filter_map(|key| self.view.procedure(key));
+        let Some(first) = found.next() else { return };
+        if found.all(|other| other.name == first.name) {
+            *name = name_of(&first.name, self.view.is_visible_routine(&first));
+        }
+    }
+}
+
+impl VisitorMut for Names<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let around = self.hidden.len();
+        let mut with = query.with.take();
+        if let Some(with) = &mut with {
+            let name = |cte: &ast::Cte| fold(&cte.alias.name);
+            if with.recursive {
+                self.hidden.extend(with.cte_tables.iter().map(name));
+            }
+            for cte in &mut with.cte_tables {
+                VisitMut::visit(&mut cte.query, self)?;
+                if !with.recursive {
+                    self.hidden.push(name(cte));
+                }
+            }
+        }
+        self.outer.push((with, around));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if let Some((with, around)) = self.outer.pop() {
+            query.with = with;
+            self.hidden.truncate(around);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        match factor {
+            TableFactor::Table { name, args: None, .. } => self.write_relation(name),
+            TableFactor::Table { name, .. } | TableFactor::Function { name, .. } => self.write_function(name),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr {
+            self.write_function(&mut function.name);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Returns the syntax of a full name, without its schema if that is to be left out.
+fn name_of(full: &str, is_visible: bool) -> ObjectName {
+    let (schema, name) = split(full);
+    let parts = (!is_visible).then_some(schema).into_iter().chain([name]);
+    ObjectName::from(parts.map(ident).collect::<Vec<_>>())
+}
+
+fn ident(name: &str) -> ast::Ident {
+    if quoted(name) == name { ast::Ident::new(name) } else { ast::Ident::with_quote('"', name) }
+}
