@@ -24,8 +24,8 @@ use crate::parse::procedure::Language;
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
 use crate::plan::{
-    Body, Node, Plan, Planned, PlannedStatement, PlannedValue, Slots, Statement, Step, StepKind, Target,
-    only_reads_itself, triggers,
+    self, Body, ComputedStatement, Node, Plan, Planned, PlannedStatement, PlannedValue, Slots, Statement, Step,
+    StepKind, Target, only_reads_itself, triggers,
 };
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
@@ -486,7 +486,7 @@ impl Compiler<'_> {
         let (statement, text) = match &written.what {
             Executed::Sql { statement, text, .. } => (statement, text),
             Executed::Other(text) => return self.other(&text.text),
-            Executed::Dynamic { .. } => return Err(unsupported("EXECUTE in a procedure")),
+            Executed::Dynamic { text, using } => return self.computed(text, using, written),
         };
         let mut binder = binder(text, self.view, &self.variables, Some(self.enclosing));
         let ((plan, columns), outputs) = binder.body_plan(statement)?;
@@ -499,7 +499,25 @@ impl Compiler<'_> {
             None => self.variables.targets(&written.into, &columns)?,
         };
         self.columns = columns;
-        Ok(PlannedStatement { plan, into, strict: written.strict })
+        Ok(PlannedStatement { what: plan::Executed::Plan(plan), into, strict: written.strict })
+    }
+
+    /// Binds EXECUTE. Nobody knows what the statement will do.
+    fn computed(
+        &mut self,
+        text: &Expression,
+        using: &[Expression],
+        written: &StatementSyntax,
+    ) -> Result<PlannedStatement, SqlError> {
+        let text = self.value(text, Wanted::Any)?;
+        let using = using.iter().map(|value| self.value(value, Wanted::Any)).collect::<Result<_, _>>()?;
+        let calls = &mut self.body.used.calls;
+        (calls.writes, calls.is_open) = (true, true);
+        self.body.used.acts = true;
+        self.columns.clear();
+        let into = self.variables.targets_of_any(&written.into)?;
+        let what = plan::Executed::Computed(Box::new(ComputedStatement { text, using }));
+        Ok(PlannedStatement { what, into, strict: written.strict })
     }
 
     /// Plans NOTIFY, LISTEN or UNLISTEN.
@@ -511,7 +529,8 @@ impl Compiler<'_> {
             _ => return Err(unsupported("this statement in a procedure")),
         };
         self.columns.clear();
-        Ok(PlannedStatement { plan: Plan::Utility(Box::new(utility)), into: Vec::new(), strict: false })
+        let what = plan::Executed::Plan(Plan::Utility(Box::new(utility)));
+        Ok(PlannedStatement { what, into: Vec::new(), strict: false })
     }
 }
 

@@ -130,5 +130,6 @@ pub use names::index_column_name;
 pub(crate) use procedure::compile_new;
 pub use procedure::{argument_types, define_arguments};
 pub use returns::check_returns;
+pub(crate) use returns::check_structure;
 pub use trigger::check_trigger;
 pub(crate) use view::{define_view, holds, not_a_table};

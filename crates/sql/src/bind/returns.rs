@@ -11,7 +11,7 @@ use crate::parse::body::{Block, Expression, StatementSyntax, StepKind as SyntaxK
 use crate::parse::names::fold;
 use crate::parse::procedure::Language;
 use crate::parse::trigger::TriggerEvent;
-use crate::plan::{Plan, Planned, PlannedStatement, PlannedValue, Step, StepKind, Target};
+use crate::plan::{Executed, Plan, Planned, PlannedStatement, PlannedValue, Step, StepKind, Target};
 use crate::types::{type_name, without_modifier};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{Type, Value};
@@ -101,6 +101,25 @@ fn unlike(detail: String) -> SqlError {
     refused("structure of query does not match function result type".to_owned()).detail(detail)
 }
 
+/// Checks that the columns of a query have the types of the result, whatever their lengths.
+///
+/// # Errors
+/// 42804 if they do not.
+pub(crate) fn check_structure(columns: &[OutputColumn], wanted: impl Iterator<Item = Type>) -> Result<(), SqlError> {
+    let wanted: Vec<_> = wanted.collect();
+    if columns.len() != wanted.len() {
+        return Err(unlike(wrong_count(columns.len(), wanted.len())));
+    }
+    for (at, (column, to)) in columns.iter().zip(wanted).enumerate() {
+        if without_modifier(column.ty) != without_modifier(to) {
+            let (from, to) = (type_name(Some(column.ty)), type_name(Some(to)));
+            let detail = format!("Returned type {from} does not match expected type {to} in column {}.", at + 1);
+            return Err(unlike(detail));
+        }
+    }
+    Ok(())
+}
+
 /// Returns the error for a row whose fields are not the columns of the result.
 fn wrong_count(given: usize, wanted: usize) -> String {
     format!("Number of returned columns ({given}) does not match expected column count ({wanted}).")
@@ -139,7 +158,7 @@ impl Compiler<'_> {
 
     /// Makes the last statement of a function put its result into places of the frame, from where it is returned.
     fn result(&mut self, statement: PlannedStatement, is_set: bool) -> Result<Vec<StepKind>, SqlError> {
-        if matches!(statement.plan, Plan::Call(_)) || self.columns.is_empty() {
+        if matches!(statement.what, Executed::Plan(Plan::Call(_))) || self.columns.is_empty() {
             return Err(mismatch(self.procedure, NO_RESULT));
         }
         let into = self.targets_of_result()?;
@@ -187,18 +206,14 @@ impl Compiler<'_> {
     pub(super) fn returned_query(&mut self, query: &StatementSyntax) -> Result<PlannedStatement, SqlError> {
         check_set(self.procedure, "QUERY")?;
         let statement = self.statement(query)?;
-        let given: Vec<_> = self.columns.iter().map(|column: &OutputColumn| column.ty).collect();
-        if given.len() != self.results.len() {
-            return Err(unlike(wrong_count(given.len(), self.results.len())));
+        // The columns of EXECUTE are checked when it has run.
+        if let Executed::Plan(_) = statement.what {
+            check_structure(&self.columns, self.results.iter().map(|(_, ty)| *ty))?;
         }
-        let mut into = Vec::with_capacity(given.len());
-        for (at, (from, (_, to))) in given.into_iter().zip(self.results.clone()).enumerate() {
-            if without_modifier(from) != without_modifier(to) {
-                let (from, to) = (type_name(Some(from)), type_name(Some(to)));
-                let detail = format!("Returned type {from} does not match expected type {to} in column {}.", at + 1);
-                return Err(unlike(detail));
-            }
-            into.push(Target { slot: self.variables.unnamed(to), from, to, not_null: None });
+        let mut into = Vec::with_capacity(self.results.len());
+        for (at, (_, to)) in self.results.iter().enumerate() {
+            let from = self.columns.get(at).map_or(*to, |column| column.ty);
+            into.push(Target { slot: self.variables.unnamed(*to), from, to: *to, not_null: None });
         }
         Ok(PlannedStatement { into, ..statement })
     }

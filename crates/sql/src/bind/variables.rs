@@ -349,6 +349,33 @@ impl Variables {
         into.iter().zip(columns).map(|(target, column)| self.target(target, column.ty)).collect()
     }
 
+    /// Returns the assignments of a row's columns to the variables after INTO, if nobody knows the columns yet. They are
+    /// taken to have the types of the variables.
+    ///
+    /// # Errors
+    /// 0A000 for a record that has no fields yet.
+    pub(super) fn targets_of_any(&self, into: &[TargetSyntax]) -> Result<Vec<Target>, SqlError> {
+        if let [TargetSyntax { name, field: None }] = into
+            && let Some(known) = self.known(name)
+        {
+            match &known.holder {
+                Holder::Record(None) => {
+                    let hint = "Name a variable for each column, or one that is declared with the rows of a table.";
+                    return Err(unsupported("a record for the rows of EXECUTE in a function").hint(hint));
+                }
+                Holder::Row(fields) | Holder::Record(Some(fields)) => {
+                    let of_field = |(_, slot): &(String, usize)| {
+                        let ty = self.types[*slot];
+                        Target { slot: *slot, from: ty, to: ty, not_null: None }
+                    };
+                    return Ok(fields.iter().map(of_field).collect());
+                }
+                Holder::Value(_) => {}
+            }
+        }
+        into.iter().map(|target| self.target(target, self.type_of(target)?)).collect()
+    }
+
     /// Gives a record the fields of a row.
     fn shape(&mut self, at: usize, columns: &[OutputColumn]) -> Result<(), SqlError> {
         let Holder::Record(fields) = &self.known[at].holder else { return Ok(()) };

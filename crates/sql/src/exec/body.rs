@@ -87,6 +87,7 @@ pub(crate) struct Frame<'f> {
 pub(crate) type RowValues = Vec<Value<'static>>;
 
 /// The rows of a loop's query.
+#[derive(Default)]
 pub(crate) struct Rows {
     pub(crate) rows: Vec<RowValues>,
     /// The columns of the query, if they are known only now.

@@ -35,6 +35,7 @@
 //! | `measured` | operators that count |
 //! | `procedure` | CALL |
 //! | `body` | the statements of bodies, of procedures and of DO |
+//! | `dynamic` | EXECUTE in bodies |
 //! | `copy` | COPY |
 //! | this one | the tree of operators |
 //!
@@ -53,6 +54,7 @@ pub(crate) mod ddl;
 mod define;
 pub(crate) mod dml;
 mod dml_from;
+pub(crate) mod dynamic;
 mod enumeration;
 mod foreign_key;
 mod generated;
@@ -87,7 +89,7 @@ mod window;
 mod window_frame;
 
 use crate::expr::{Env, Expr, Input, lost};
-use crate::locks::lock_timeout;
+use crate::locks::{HeldLocks, lock_timeout};
 use crate::plan::deferred::Deferred;
 use crate::plan::{Node, Plan};
 use crate::system::SystemRelation;
@@ -151,6 +153,8 @@ pub(crate) struct Exec<'x> {
     pub(crate) txn: &'x mut dyn Transaction,
     pub(crate) env: Env<'x>,
     pub(crate) engine: &'x dyn Engine,
+    /// The locks on tables that the transaction holds.
+    pub(crate) locks: &'x mut HeldLocks,
     /// The checks that the transaction has yet to make.
     pub(crate) deferred: &'x mut Deferred,
     pub(crate) scratch: &'x mut Scratch,
@@ -159,8 +163,8 @@ pub(crate) struct Exec<'x> {
 impl Exec<'_> {
     /// Returns an executor for a part of the plan whose expressions have another environment.
     fn with_env<'s>(&'s mut self, env: Env<'s>) -> Exec<'s> {
-        let (txn, deferred, scratch) = (&mut *self.txn, &mut *self.deferred, &mut *self.scratch);
-        Exec { txn, env, engine: self.engine, deferred, scratch }
+        let (txn, locks, deferred) = (&mut *self.txn, &mut *self.locks, &mut *self.deferred);
+        Exec { txn, env, engine: self.engine, locks, deferred, scratch: &mut *self.scratch }
     }
 
     /// Checks that there is memory for a row of a table. Each write of a row calls this.

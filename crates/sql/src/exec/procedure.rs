@@ -3,7 +3,9 @@
 use super::body::{
     Frame, Machine, Returning, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, too_many_rows,
 };
+use super::dynamic::{Ready, assignments, within_statement};
 use super::{Exec, Fail, owned, width};
+use crate::bind::check_structure;
 use crate::catalog::procedure::{FunctionTraits, Procedure, Returns};
 use crate::client::Notice;
 use crate::context::SessionContext;
@@ -14,7 +16,8 @@ use crate::parse::procedure::Volatility;
 use crate::parse::utility::Utility;
 use crate::plan::deferred::DeferredMark;
 use crate::plan::{
-    Body, Call, Callee, Plan, Planned, PlannedStatement, PlannedValue, Slots, Target, read_only_violation, writing,
+    Body, Call, Callee, ComputedStatement, Executed, Plan, Planned, PlannedStatement, PlannedValue, Slots, Target,
+    read_only_violation, writing,
 };
 use crate::{OutputColumn, SqlError, depth, state};
 use hotrow_storage::{Type, Value};
@@ -22,8 +25,8 @@ use hotrow_txn::Savepoint;
 use std::ops::ControlFlow;
 
 /// A procedure or function that runs.
-struct Running<'r, 'x> {
-    exec: &'r mut Exec<'x>,
+pub(super) struct Running<'r, 'x> {
+    pub(super) exec: &'r mut Exec<'x>,
     procedure: &'r Procedure,
     /// The values of the arguments, of `found` and of the variables, in this order.
     values: Vec<Value<'static>>,
@@ -179,8 +182,8 @@ impl<'x> Running<'_, 'x> {
     }
 
     /// Runs a plan, and notes whether it has found rows. Returns their number, and the first row if INTO wants it.
-    fn run_plan(&mut self, statement: &PlannedStatement) -> Result<(u64, Option<Vec<Value<'static>>>), Fail> {
-        let PlannedStatement { plan, into, strict } = statement;
+    fn run_plan(&mut self, plan: &Plan, statement: &PlannedStatement) -> Result<(u64, Option<RowValues>), Fail> {
+        let PlannedStatement { into, strict, .. } = statement;
         let mut first = None;
         let queries = matches!(plan, Plan::Query(_));
         let (read_only, mut rows) = (self.read_only, 0);
@@ -203,6 +206,31 @@ impl<'x> Running<'_, 'x> {
             return Err(too_many_rows().into());
         }
         Ok((count, first))
+    }
+
+    /// Runs the statement of EXECUTE. Returns the number of its rows, and the first rows, as many as are wanted.
+    fn run_computed(&mut self, computed: &ComputedStatement, wanted: usize) -> Result<(u64, Rows), Fail> {
+        let (statement, parameters, text) = match self.ready(computed)? {
+            (Ready::Plan(statement, parameters), text) => (statement, parameters, text),
+            (Ready::Notification(utility), _) => {
+                self.notify(&utility)?;
+                return Ok((0, Rows::default()));
+            }
+        };
+        self.check_writes(&statement.plan)?;
+        let (mut rows, read_only, memory) = (Vec::new(), self.read_only, self.exec.env.memory);
+        let is_query = matches!(statement.plan, Plan::Query(_));
+        let env = Env { params: &parameters, ..self.exec.env };
+        let count = self.exec.with_env(env).rows(&statement.plan, read_only, &mut |row| {
+            if rows.len() < wanted {
+                memory.check_push(&rows)?;
+                rows.push(owned(row, width(row)));
+            }
+            let is_over = is_query && wanted > 0 && rows.len() == wanted;
+            Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        });
+        let count = count.map_err(|fail| within_statement(fail, &text))?;
+        Ok((count, Rows { rows, columns: statement.columns().unwrap_or_default().to_vec() }))
     }
 
     /// Runs NOTIFY, LISTEN or UNLISTEN. A body has no other statements without rows.
@@ -275,26 +303,43 @@ impl Machine for Running<'_, '_> {
 
     fn run(&mut self, statement: &PlannedStatement) -> Result<u64, Fail> {
         let into = &statement.into;
-        if let Plan::Utility(utility) = &statement.plan {
+        let plan = match &statement.what {
+            Executed::Plan(plan) => plan,
+            Executed::Computed(computed) => {
+                // Without STRICT, the rows after the first are of no use to INTO.
+                let wanted = if into.is_empty() { 0 } else { 1 + usize::from(statement.strict) };
+                let (count, Rows { rows, columns }) = self.run_computed(computed, wanted)?;
+                if statement.strict {
+                    check_strict(count)?;
+                }
+                self.take(statement, &columns, rows.into_iter().next())?;
+                return Ok(count);
+            }
+        };
+        if let Plan::Utility(utility) = plan {
             self.notify(utility)?;
             return Ok(0);
         }
-        if let Plan::Call(call) = &statement.plan {
+        if let Plan::Call(call) = plan {
             let read_only = self.read_only;
             let row = self.within().call(call, read_only)?;
             fill(&mut self.frame(), into, Some(row))?;
             return Ok(0);
         }
-        self.check_writes(&statement.plan)?;
-        let (count, first) = self.run_plan(statement)?;
+        self.check_writes(plan)?;
+        let (count, first) = self.run_plan(plan, statement)?;
         fill(&mut self.frame(), into, first)?;
         Ok(count)
     }
 
     fn rows(&mut self, query: &PlannedStatement) -> Result<Rows, Fail> {
-        self.check_writes(&query.plan)?;
+        let plan = match &query.what {
+            Executed::Plan(plan) => plan,
+            Executed::Computed(computed) => return Ok(self.run_computed(computed, usize::MAX)?.1),
+        };
+        self.check_writes(plan)?;
         let (mut rows, read_only, memory) = (Vec::new(), self.read_only, self.exec.env.memory);
-        self.within().rows(&query.plan, read_only, &mut |row| {
+        self.within().rows(plan, read_only, &mut |row| {
             memory.check_push(&rows)?;
             rows.push(owned(row, width(row)));
             Ok(ControlFlow::Continue(()))
@@ -302,8 +347,19 @@ impl Machine for Running<'_, '_> {
         Ok(Rows { rows, columns: Vec::new() })
     }
 
-    fn take(&mut self, query: &PlannedStatement, _: &[OutputColumn], row: Option<RowValues>) -> Result<(), Fail> {
-        fill(&mut self.frame(), &query.into, row)
+    fn take(
+        &mut self,
+        query: &PlannedStatement,
+        columns: &[OutputColumn],
+        mut row: Option<RowValues>,
+    ) -> Result<(), Fail> {
+        let into = match &query.what {
+            Executed::Plan(_) => return fill(&mut self.frame(), &query.into, row),
+            Executed::Computed(_) => assignments(&query.into, columns, row.as_mut(), self.exec.env.styles),
+        };
+        // Variables without a column become NULL.
+        query.into[into.len()..].iter().for_each(|target| self.values[target.slot] = Value::Null);
+        fill(&mut self.frame(), &into, row)
     }
 
     fn frame(&mut self) -> Frame<'_> {
@@ -351,7 +407,10 @@ impl Returning<Planned> for Running<'_, '_> {
     }
 
     fn add_rows(&mut self, query: &PlannedStatement) -> Result<u64, Fail> {
-        let Rows { rows, .. } = self.rows(query)?;
+        let Rows { rows, columns } = self.rows(query)?;
+        if let Executed::Computed(_) = query.what {
+            check_structure(&columns, query.into.iter().map(|target| target.to))?;
+        }
         let count = rows.len() as u64;
         for row in rows {
             fill(&mut self.frame(), &query.into, Some(row))?;

@@ -66,8 +66,8 @@ impl Exec<'_> {
     /// Runs `work` with an environment in which expressions may have subqueries.
     pub(crate) fn with_subqueries<R>(&mut self, work: impl FnOnce(&Env<'_>) -> Result<R, SqlError>) -> Result<R, Fail> {
         let (env, mut scratch) = (self.env, Vec::new());
-        let (txn, deferred) = (&mut *self.txn, &mut *self.deferred);
-        let exec = Exec { txn, env, engine: self.engine, deferred, scratch: &mut scratch };
+        let (txn, locks, deferred) = (&mut *self.txn, &mut *self.locks, &mut *self.deferred);
+        let exec = Exec { txn, env, engine: self.engine, locks, deferred, scratch: &mut scratch };
         let runner = Runner { exec: RefCell::new(exec), answers: RefCell::default(), abort: Cell::new(None) };
         let frame = Frame { id: NOBODY, content: Content::Subqueries(&runner), next: env.frames };
         let done = work(&Env { frames: Some(&frame), ..env });

@@ -43,7 +43,8 @@ pub use change::{Delete, Insert, Merge, MergeAction, MergeClause, OnConflict, So
 pub use foreign_keys::{Change, ChangePlan, Firing, Graph, Keys, Reference, Referred, Triggers};
 pub use node::{GroupingSets, HashJoin, JoinKey, JoinKind, Match, NestedLoop, Node, Recursive, SortKey};
 pub use procedure::{
-    Body, BodyLink, Call, Callee, Planned, PlannedStatement, PlannedValue, Slots, Step, StepKind, Target,
+    Body, BodyLink, Call, Callee, ComputedStatement, Executed, Planned, PlannedStatement, PlannedValue, Slots, Step,
+    StepKind, Target,
 };
 pub use statement::{
     CreateAs, Declare, Plan, Statement, changes_in_with, only_reads_itself, read_only_violation, writing,

@@ -59,18 +59,39 @@ pub struct PlannedValue {
 /// A statement that a body runs.
 #[derive(Debug)]
 pub struct PlannedStatement {
-    /// The plan.
-    pub plan: Plan,
+    /// The part that is executed.
+    pub what: Executed,
     /// The variables to which the columns of the first row are assigned. For CALL, these are the arguments that come
-    /// out.
+    /// out. The columns of EXECUTE may have other types than these say.
     pub into: Vec<Target>,
     /// Whether there must be exactly one row.
     pub strict: bool,
 }
 
+/// The part of a planned statement that is executed.
+#[derive(Debug)]
+pub enum Executed {
+    /// A plan.
+    Plan(Plan),
+    /// EXECUTE: a statement that is planned when the body comes to it.
+    Computed(Box<ComputedStatement>),
+}
+
+/// A statement whose text is computed.
+#[derive(Debug)]
+pub struct ComputedStatement {
+    /// The text.
+    pub text: PlannedValue,
+    /// The values of the parameters.
+    pub using: Vec<PlannedValue>,
+}
+
 impl Described for PlannedStatement {
     fn kind(&self) -> &'static str {
-        "SQL statement"
+        match self.what {
+            Executed::Plan(_) => "SQL statement",
+            Executed::Computed(_) => "EXECUTE",
+        }
     }
 }
 

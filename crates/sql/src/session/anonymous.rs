@@ -15,13 +15,12 @@ use crate::exec::body::{
     Frame, Machine, Returning, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, store,
     too_many_rows,
 };
+use crate::exec::dynamic::{check_parameters, computed_text, only_statement, within_statement};
 use crate::expr::{Input, lost};
 use crate::memory::MemoryLimit;
-use crate::parse;
 use crate::parse::body::{
     BodySyntax, Executed, Expression, Fragment, StatementSyntax, TargetSyntax, VariableSyntax, VariableType, Written,
 };
-use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
 use crate::plan::{Node, Plan, Slots, Statement, Target};
 use crate::table_lock::Mode;
@@ -156,17 +155,7 @@ impl Anonymous<'_, '_, '_> {
             }
             Executed::Dynamic { text, using } => {
                 let (computed, ty) = self.evaluate(text, Wanted::Any)?;
-                let computed = match computed {
-                    Value::Text(computed) if ty.is_text() => computed,
-                    Value::Null => {
-                        let message = "query string argument of EXECUTE is null";
-                        return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message).into());
-                    }
-                    _ => {
-                        let message = "the argument of EXECUTE is no text";
-                        return Err(SqlError::new(state::DATATYPE_MISMATCH, message).into());
-                    }
-                };
+                let computed = computed_text(computed, ty)?;
                 let run = self.run_text(&computed, using, wanted);
                 run.map_err(|fail| within_statement(fail, &computed))
             }
@@ -213,19 +202,9 @@ impl Anonymous<'_, '_, '_> {
 impl Session {
     /// Plans the one statement of a text that is part of a body. Its names mean no variables.
     fn plan_in_body(&self, text: &str, types: &[Option<Type>]) -> Result<Statement, SqlError> {
-        let mut tokens = Vec::new();
-        tokenize(text, &mut tokens)?;
-        let range = match &parse::split(text, &tokens)[..] {
-            [range] => range.clone(),
-            [] => 0..0,
-            _ => return Err(unsupported("EXECUTE of several statements")),
-        };
-        let parsed = parse::parse(text, &tokens[range.clone()])?;
+        let (parsed, tokens, range) = only_statement(text)?;
         let statement = plan(parsed, &text.into(), &tokens, range, self.view(), types.to_vec())?;
-        if statement.params.len() > types.len() {
-            let message = format!("there is no parameter ${}", types.len() + 1);
-            return Err(SqlError::new(state::UNDEFINED_PARAMETER, message));
-        }
+        check_parameters(&statement, types)?;
         Ok(statement)
     }
 
@@ -421,21 +400,6 @@ impl Machine for Anonymous<'_, '_, '_> {
 /// Returns the type of the value of an expression's statement.
 fn value_type(statement: &Statement) -> Type {
     statement.columns().and_then(|columns| columns.first()).map_or(Type::Text, |column| column.ty)
-}
-
-/// Adds the text of a statement of the body to its error.
-fn within_statement(fail: Fail, text: &str) -> Fail {
-    match fail {
-        Fail::Sql(error) if error.state != state::INVALID_TRANSACTION_TERMINATION => {
-            let here = format!("SQL statement \"{text}\"");
-            let context = match &error.context {
-                Some(inner) => format!("{inner}\n{here}"),
-                None => here,
-            };
-            Fail::Sql(error.context(context))
-        }
-        fail => fail,
-    }
 }
 
 /// The client of a statement of a body: it keeps the first rows, and passes notices on.

@@ -260,12 +260,13 @@ impl Session {
             accesses.clear();
         }
         let engine = &**self.database.engine();
-        let (deferred, scratch) = (&mut self.transaction.deferred, &mut self.scratch);
+        let (locks, deferred) = (&mut self.transaction.locks, &mut self.transaction.deferred);
+        let scratch = &mut self.scratch;
         self.context.rehearse();
         let outcome = planning.estimate.reconnoitre(&mut self.engine.txn, |txn| {
             let read_only = self.context.transaction.read_only.get();
             for (statement, params) in statements {
-                let mut exec = Exec { txn, env: env(params), engine, deferred, scratch };
+                let mut exec = Exec { txn, env: env(params), engine, locks, deferred, scratch };
                 match exec.rows(&statement.plan, read_only, &mut |_| Ok(ControlFlow::Continue(()))) {
                     Ok(_) => {}
                     // The rehearsal may have read rows of different states, so this error may not occur in the run. The
@@ -276,7 +277,7 @@ impl Session {
                 }
             }
             // Violations of constraints are ignored in a rehearsal.
-            Exec { txn, env: env(&[]), engine, deferred, scratch }.check_deferred(true)
+            Exec { txn, env: env(&[]), engine, locks, deferred, scratch }.check_deferred(true)
         });
         self.context.rehearsed();
         self.transaction.deferred.clear();

@@ -363,8 +363,9 @@ impl Session {
         let styles = self.context.styles();
         let (now, user, session_id, waiter) = (self.transaction.now, self.user.as_str(), self.id, &self.waiter);
         let env = Env { params, now, user, session_id, waiter, context, styles, memory, keeps_reads, frames: None };
-        let (txn, deferred, scratch) = (&mut self.engine.txn, &mut self.transaction.deferred, &mut self.scratch);
-        (Exec { txn, env, engine, deferred, scratch }, &self.context, &self.waiter)
+        let (txn, scratch) = (&mut self.engine.txn, &mut self.scratch);
+        let (locks, deferred) = (&mut self.transaction.locks, &mut self.transaction.deferred);
+        (Exec { txn, env, engine, locks, deferred, scratch }, &self.context, &self.waiter)
     }
 
     /// Runs DDL with all that it needs, and passes its notices on.

@@ -9,7 +9,7 @@ use super::Foresight;
 use crate::SqlError;
 use crate::expr::{Env, Expr, Input};
 use crate::parse::body::{Block, Declaration};
-use crate::plan::{Call, Plan, Planned, PlannedStatement, PlannedValue, Step, StepKind};
+use crate::plan::{Call, Executed, Plan, Planned, PlannedStatement, PlannedValue, Step, StepKind};
 use hotrow_storage::Value;
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -101,12 +101,12 @@ impl Foresight<'_> {
 
     fn step(&mut self, step: &Step, frame: &mut Frame) -> ControlFlow<End> {
         match &step.kind {
-            StepKind::Run(PlannedStatement { plan: Plan::Call(call), into, .. }) => {
+            StepKind::Run(PlannedStatement { what: Executed::Plan(Plan::Call(call)), into, .. }) => {
                 self.within(frame).follow_call(call)?;
                 into.iter().for_each(|target| frame.set(target.slot, None));
                 Continue(())
             }
-            StepKind::Run(PlannedStatement { plan, into, .. }) => {
+            StepKind::Run(PlannedStatement { what: Executed::Plan(plan), into, .. }) => {
                 // A query that fills variables is over with its first row.
                 let limited = matches!(plan, Plan::Query(_)) && !into.is_empty();
                 if !fails(self.within(frame).plan(plan, limited))? {
@@ -126,8 +126,10 @@ impl Foresight<'_> {
             StepKind::Block(block) => self.block(block, frame),
             StepKind::Null => Continue(()),
             StepKind::Return(_) => Break(End::Returns),
-            // How often a loop runs, and whether a condition of these holds, often depends on rows.
-            StepKind::Loop(_)
+            // The statement of EXECUTE is not known. How often a loop runs, and whether a condition of these holds, often
+            // depends on rows.
+            StepKind::Run(_)
+            | StepKind::Loop(_)
             | StepKind::Leave(_)
             | StepKind::Raise(_)
             | StepKind::Assert(..)

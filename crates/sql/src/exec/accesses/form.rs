@@ -1,6 +1,6 @@
 //! Derives the number of rows that a plan touches or returns from the form of the plan, without looking at values.
 
-use crate::plan::{Access, Node, Path, Plan, Range, Source, Step, StepKind};
+use crate::plan::{Access, Executed, Node, Path, Plan, Range, Source, Step, StepKind};
 use hotrow_storage::IndexRef;
 
 /// The number of rows that a list of keys counts as, whatever its length.
@@ -51,12 +51,15 @@ fn named_below(node: &Node) -> Option<usize> {
 
 fn named_in(steps: &[Step]) -> Option<usize> {
     let of_step = |step: &Step| match &step.kind {
-        StepKind::Run(statement) | StepKind::Query(statement) => named_rows(&statement.plan),
+        StepKind::Run(statement) | StepKind::Query(statement) => match &statement.what {
+            Executed::Plan(plan) => named_rows(plan),
+            Executed::Computed(_) => Some(0),
+        },
         StepKind::Block(block) => named_in(&block.steps),
         StepKind::If(arms, otherwise) => {
             arms.iter().map(|(_, steps)| steps).chain([otherwise]).map(|steps| named_in(steps)).sum()
         }
-        // The rows that a loop names are not known before it runs.
+        // The rows that a loop or an EXECUTE names are not known before it runs.
         StepKind::Loop(_)
         | StepKind::Assign(..)
         | StepKind::Leave(_)

@@ -1,0 +1,160 @@
+//! EXECUTE in bodies: statements whose text is computed. DO runs statements of all kinds, a procedure or function those
+//! that read or change rows.
+
+use super::body::{Machine, RowValues, Wanted};
+use super::procedure::Running;
+use super::{Fail, lock_outcome};
+use crate::bind::Binder;
+use crate::depth::with_room;
+use crate::error::unsupported;
+use crate::expr::{Strictness, can_cast, lost};
+use crate::parse::lex::{Token, character_position, tokenize};
+use crate::parse::utility::Utility;
+use crate::parse::{self, Parsed};
+use crate::plan::{ComputedStatement, Plan, Statement, Target};
+use crate::table_lock::Mode;
+use crate::types::{Styles, encode_text};
+use crate::{OutputColumn, SqlError, state};
+use bytes::BytesMut;
+use hotrow_storage::{Type, Value};
+use std::ops::Range;
+
+/// Returns the text after EXECUTE. `ty` is the type of its value.
+///
+/// # Errors
+/// 22004 if it is NULL, 42804 if it is no text.
+pub(crate) fn computed_text(value: Value<'static>, ty: Type) -> Result<String, SqlError> {
+    match value {
+        Value::Text(text) if ty.is_text() => Ok(text.into_owned()),
+        Value::Null => {
+            let message = "query string argument of EXECUTE is null";
+            Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message))
+        }
+        _ => Err(SqlError::new(state::DATATYPE_MISMATCH, "the argument of EXECUTE is no text")),
+    }
+}
+
+/// Reads the one statement of a text. Returns also the tokens of the text, and the statement's among them.
+pub(crate) fn only_statement(text: &str) -> Result<(Parsed, Vec<Token>, Range<usize>), SqlError> {
+    let mut tokens = Vec::new();
+    tokenize(text, &mut tokens)?;
+    let range = match &parse::split(text, &tokens)[..] {
+        [range] => range.clone(),
+        [] => 0..0,
+        _ => return Err(unsupported("EXECUTE of several statements")),
+    };
+    let parsed = parse::parse(text, &tokens[range.clone()])?;
+    Ok((parsed, tokens, range))
+}
+
+/// Checks that USING gives all parameters of a statement, which have these types.
+pub(crate) fn check_parameters(statement: &Statement, types: &[Option<Type>]) -> Result<(), SqlError> {
+    if statement.params.len() <= types.len() {
+        return Ok(());
+    }
+    let message = format!("there is no parameter ${}", types.len() + 1);
+    Err(SqlError::new(state::UNDEFINED_PARAMETER, message))
+}
+
+/// Adds the text of a statement of the body to its error.
+pub(crate) fn within_statement(fail: Fail, text: &str) -> Fail {
+    match fail {
+        Fail::Sql(error) if error.state != state::INVALID_TRANSACTION_TERMINATION => {
+            let here = format!("SQL statement \"{text}\"");
+            let context = match &error.context {
+                Some(inner) => format!("{inner}\n{here}"),
+                None => here,
+            };
+            Fail::Sql(error.context(context))
+        }
+        fail => fail,
+    }
+}
+
+/// A statement of EXECUTE, ready to run.
+pub(super) enum Ready {
+    /// A plan whose tables are locked, with the values of its parameters.
+    Plan(Box<Statement>, Vec<Value<'static>>),
+    /// NOTIFY, LISTEN or UNLISTEN.
+    Notification(Box<Utility>),
+}
+
+impl Running<'_, '_> {
+    /// Computes the text of EXECUTE and plans its statement. The tables of the plan are locked. Returns the text, too.
+    pub(super) fn ready(&mut self, computed: &ComputedStatement) -> Result<(Ready, String), Fail> {
+        let (value, ty) = self.evaluate(&computed.text, Wanted::Any)?;
+        let text = computed_text(value, ty)?;
+        let (mut parameters, mut types) = (Vec::new(), Vec::new());
+        for value in &computed.using {
+            let (value, ty) = self.evaluate(value, Wanted::Any)?;
+            parameters.push(value);
+            types.push(Some(ty));
+        }
+        let ready = self.planned(&text, parameters, &types).map_err(|fail| within_statement(fail, &text))?;
+        Ok((ready, text))
+    }
+
+    fn planned(&mut self, text: &str, parameters: Vec<Value<'static>>, types: &[Option<Type>]) -> Result<Ready, Fail> {
+        let context = self.exec.env.context.ok_or_else(|| lost("the context of EXECUTE"))?;
+        let (parsed, tokens, range) = only_statement(text)?;
+        let of_tokens = &tokens[range.clone()];
+        let (start, end) =
+            of_tokens.first().zip(of_tokens.last()).map_or((0, 0), |(first, last)| (first.start, last.end));
+        let statement = match parsed {
+            Parsed::Ast(statement) => statement,
+            Parsed::Utility(utility @ (Utility::Notify { .. } | Utility::Channels(_))) => {
+                return Ok(Ready::Notification(Box::new(utility)));
+            }
+            Parsed::Utility(_) => return Err(not_in_function(&text[start..end]).into()),
+            Parsed::Empty => return Err(SqlError::new(state::SYNTAX_ERROR, "EXECUTE has an empty text").into()),
+        };
+        loop {
+            let offset = character_position(text, start) - 1;
+            let binder = Binder::new(&text[start..end], offset, context.view(), types.to_vec());
+            let planned = with_room(|| binder.statement(text.into(), range.clone(), statement.clone()))?;
+            if matches!(planned.plan, Plan::Ddl(_) | Plan::CreateAs(_) | Plan::Utility(_) | Plan::Declare(_)) {
+                return Err(not_in_function(&text[start..end]).into());
+            }
+            check_parameters(&planned, types)?;
+            for lock in planned.used.locks() {
+                let limit = context.settings.borrow().duration("lock_timeout");
+                let locks = &mut *self.exec.locks;
+                lock_outcome(locks.acquire(lock, Mode::Shared, (context.shared(), &context.entry), limit)?)?;
+            }
+            // The definitions may have changed while we waited.
+            if planned.used.is_current(context.view()) {
+                return Ok(Ready::Plan(Box::new(planned), parameters));
+            }
+        }
+    }
+}
+
+/// Makes the error for a statement that no function can run.
+fn not_in_function(text: &str) -> SqlError {
+    let word = text.split_whitespace().next().unwrap_or_default().to_uppercase();
+    unsupported(&format!("{word} in a procedure")).hint("DO runs statements of all kinds.")
+}
+
+/// Returns the assignments of a row's columns to variables. A value that has no assignment cast to the type of its
+/// variable becomes a text, which the assignment reads.
+pub(super) fn assignments(
+    into: &[Target],
+    columns: &[OutputColumn],
+    row: Option<&mut RowValues>,
+    styles: Styles,
+) -> Vec<Target> {
+    let mut values = row.map(|row| row.iter_mut()).into_iter().flatten();
+    let mut assign = |(target, column): (&Target, &OutputColumn)| {
+        let value = values.next();
+        if can_cast(column.ty, target.to, Strictness::Assignment) {
+            return Target { from: column.ty, ..target.clone() };
+        }
+        if let Some(value) = value.filter(|value| !value.is_null()) {
+            let mut text = BytesMut::new();
+            encode_text(value, column.ty, styles, &mut text);
+            *value = Value::text(&String::from_utf8_lossy(&text)).into_owned();
+        }
+        Target { from: Type::Text, ..target.clone() }
+    };
+    into.iter().zip(columns).map(&mut assign).collect()
+}
