@@ -53,6 +53,7 @@ CREATE TRIGGER "A told" BEFORE INSERT OR UPDATE OF age, name ON app.people FOR E
 CREATE FUNCTION app.plus(text[], "Odd Type") RETURNS text LANGUAGE sql AS $$ SELECT $1[1] $$;
 CREATE FUNCTION plus(a text) RETURNS text RETURN a || '+';
 CREATE FUNCTION app.kept() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END';
+CREATE TABLE computed (id int DEFAULT "Odd Half"(8), v text DEFAULT app.plus('{x}', NULL) || plus('a'), n int);
 CREATE TRIGGER kept BEFORE DELETE ON "Odd Names" FOR EACH ROW EXECUTE FUNCTION app.kept();
 CREATE PROCEDURE app.older(t text) LANGUAGE sql AS 'UPDATE app.people SET age = age + 1 WHERE name = t';
 CREATE VIEW shown AS WITH h AS (SELECT "A b", plus(e) AS e FROM "Odd Names") SELECT h.e, plus("A b") AS f,
@@ -69,6 +70,7 @@ COMMENT ON TRIGGER "A told" ON app.people IS 'it''s told';
 INSERT INTO app.people (name, tags) VALUES ('ann', '{a,"b c"}'), ('bob', NULL);
 INSERT INTO app.posts (person, title) VALUES (1, 'hello'), (1, E'tab\tand\\slash\nline'), (2, NULL);
 INSERT INTO app.moods VALUES (DEFAULT, DEFAULT, NULL), ('B b', '{NULL,"it''s"}', NULL);
+INSERT INTO computed (n) VALUES (1), (2);
 INSERT INTO "Odd Names" VALUES (1, DEFAULT, DEFAULT, true, 5);
 SELECT nextval('app.counter');
 "#;

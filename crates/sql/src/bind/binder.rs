@@ -44,6 +44,9 @@ pub(crate) struct Binder<'a> {
     /// `matching` says how.
     pub(super) may_match: bool,
     pub(super) matching: Option<Matching>,
+    /// Whether the plan is not run, since it is made for a definition: the bodies of functions that it calls are not
+    /// bound, and what they mention need not exist yet.
+    pub(super) defines: bool,
 }
 
 impl<'a> Binder<'a> {
@@ -64,6 +67,7 @@ impl<'a> Binder<'a> {
             without_subqueries: None,
             may_match: false,
             matching: None,
+            defines: false,
         }
     }
 

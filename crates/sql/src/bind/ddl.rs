@@ -2,7 +2,10 @@
 
 use super::binder::Binder;
 use super::scope::Scope;
+use super::surroundings::Surroundings;
 use super::typed::Typed;
+use crate::catalog::procedure::Procedure;
+use crate::catalog::view::Meanings;
 use crate::catalog::{
     Computed, DefaultSource, DefaultValue, Mentioned, RowExpression, Table, Used, View, Written, visible_columns,
 };
@@ -10,7 +13,7 @@ use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
 use crate::opaque::Opaque;
 use crate::parse::parse_expr;
-use crate::schema::undefined_table;
+use crate::schema::{RelationName, undefined_table};
 use crate::types::{Styles, now};
 use crate::{SqlError, state};
 use hotrow_storage::{TableSchema, Type, Value};
@@ -21,16 +24,33 @@ use sqlparser::ast;
 pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<DefaultValue, SqlError> {
     with_room(|| {
         let expression = written(expr, view)?;
-        let mut bound = bind_default(&expression, column, ty, view)?;
+        let mut binder = binder_of(&expression, view);
+        binder.defines = true;
+        let mut bound = binder.default_expression(&expression, column, ty)?;
+        let used = binder.used();
         let mut sequences = Vec::new();
         fix_sequences(&mut bound, &mut |name| {
             let id = view.named_sequence(name)?.id;
             sequences.push((name.to_owned(), id));
             Ok(id)
         })?;
-        expression.keep(Opaque::new(bound));
-        Ok(DefaultValue { source: DefaultSource::Written(expression, sequences), types: vec![ty] })
+        let functions = functions_called(used);
+        if functions.is_empty() {
+            expression.keep(Opaque::new(bound));
+        }
+        let source = DefaultSource::Written(expression.calling(functions), sequences);
+        Ok(DefaultValue { source, types: vec![ty] })
     })
+}
+
+/// Returns the names by which an expression or query calls functions of users, each with the keys of the functions.
+pub(super) fn functions_called(used: Used) -> Vec<(RelationName, Vec<String>)> {
+    let Used { procedures, routine_names, .. } = used;
+    let called = |key: &String| procedures.iter().any(|known| known.key == *key);
+    let named = |(written, found): (RelationName, Vec<Arc<Procedure>>)| {
+        (written, found.iter().map(|known| known.key.clone()).filter(called).collect())
+    };
+    routine_names.into_iter().map(named).filter(|(_, keys): &(_, Vec<String>)| !keys.is_empty()).collect()
 }
 
 /// Binds the DEFAULT of a stored definition again. Its functions use the sequences that they used before, whatever the
@@ -40,15 +60,64 @@ pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) 
 /// If the expression cannot be bound any more.
 pub fn bind_stored_default(default: &DefaultValue, view: View<'_>) -> Result<(), SqlError> {
     let DefaultSource::Written(expression, sequences) = &default.source else { return Ok(()) };
+    if default.calling().is_some() {
+        return Ok(());
+    }
     with_room(|| {
-        let mut bound = bind_default(expression, "", default.types[0], view)?;
-        fix_sequences(&mut bound, &mut |name| {
-            let known = sequences.iter().find(|(known, _)| known == name).map(|(_, id)| *id);
-            known.ok_or_else(|| undefined_table(name))
-        })?;
+        let mut bound = binder_of(expression, view).default_expression(expression, "", default.types[0])?;
+        fix_known(&mut bound, sequences)?;
         expression.keep(Opaque::new(bound));
         Ok(())
     })
+}
+
+/// Replaces the names of sequences in a default by the numbers of those that the default has always used.
+fn fix_known(bound: &mut Expr, sequences: &[(String, u32)]) -> Result<(), SqlError> {
+    fix_sequences(bound, &mut |name| {
+        let known = sequences.iter().find(|(known, _)| known == name).map(|(_, id)| *id);
+        known.ok_or_else(|| undefined_table(name))
+    })
+}
+
+impl Binder<'_> {
+    /// Returns the default of each column of a table; `None` if a column has none.
+    pub(crate) fn defaults(&mut self, table: &Table) -> Result<Vec<Option<Expr>>, SqlError> {
+        let defaults = table.rules.defaults.iter();
+        defaults.map(|default| default.as_ref().map(|default| self.default_value(default)).transpose()).collect()
+    }
+
+    /// Returns the value of a column for which a statement supplies none: its DEFAULT, or NULL.
+    pub(crate) fn default_of(&mut self, table: &Table, column: usize) -> Result<Expr, SqlError> {
+        let default = table.rules.defaults.get(column).and_then(Option::as_ref);
+        default.map_or(Ok(Expr::NULL), |default| self.default_value(default))
+    }
+
+    /// Returns the value of a default for the present functions of users.
+    pub(crate) fn default_value(&mut self, default: &DefaultValue) -> Result<Expr, SqlError> {
+        let Some((expression, sequences)) = default.calling() else { return Ok(default.value()) };
+        let fixed = Meanings { functions: expression.functions.clone(), ..Meanings::default() };
+        let around = std::mem::replace(&mut self.around, Surroundings::of_view(fixed));
+        let styles = std::mem::replace(&mut self.view.styles, expression.styles);
+        let (source, variables) = (std::mem::take(&mut self.source), self.parameters.variables.take());
+        let bound = with_room(|| self.default_expression(expression, "", default.types[0]));
+        (self.around, self.view.styles) = (around, styles);
+        (self.source, self.parameters.variables) = (source, variables);
+        let mut bound = bound?;
+        fix_known(&mut bound, sequences)?;
+        Ok(default.types.windows(2).fold(bound, |value, types| value.cast_on_assignment(types[0], types[1])))
+    }
+
+    /// Binds the expression of a DEFAULT as a value of the type of its column or argument.
+    fn default_expression(&mut self, expression: &Written, column: &str, ty: Type) -> Result<Expr, SqlError> {
+        let typed = self.plain(&expression.syntax, &Scope::default(), "DEFAULT expressions");
+        let typed = typed.map_err(|error| match error.state {
+            state::UNDEFINED_COLUMN => {
+                SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression")
+            }
+            _ => error,
+        })?;
+        as_written(&typed, ty).map_or_else(|| self.assign(typed, column, ty), Ok).map_err(default_mismatch)
+    }
 }
 
 /// Binds the condition of a stored CHECK constraint again.
@@ -65,20 +134,6 @@ pub fn bind_stored_check(condition: &RowExpression, view: View<'_>) -> Result<()
         expression.keep(Opaque::new(bound));
         Ok(())
     })
-}
-
-fn bind_default(expression: &Written, column: &str, ty: Type, view: View<'_>) -> Result<Expr, SqlError> {
-    let mut binder = binder_of(expression, view);
-    let typed =
-        binder.plain(&expression.syntax, &Scope::default(), "DEFAULT expressions").map_err(|error| {
-            match error.state {
-                state::UNDEFINED_COLUMN => {
-                    SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression")
-                }
-                _ => error,
-            }
-        })?;
-    as_written(&typed, ty).map_or_else(|| binder.assign(typed, column, ty), Ok).map_err(default_mismatch)
 }
 
 /// Makes an expression of a definition, which is written now.

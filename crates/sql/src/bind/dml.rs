@@ -54,13 +54,13 @@ impl Binder<'_> {
         let targets = self.targets(&table, &insert.columns)?;
         let overriding = parse::overrides_identities(insert);
         let source = match &insert.source {
-            None => self.source_of(&table, &targets, vec![vec![None; targets.len()]]),
+            None => self.source_of(&table, &targets, vec![vec![None; targets.len()]])?,
             Some(query) => match &*query.body {
                 SetExpr::Values(values) if query.order_by.is_none() && query.limit_clause.is_none() => {
                     let rows = self.rows(&table, &targets, values)?;
                     let is_given = |at: usize| rows.iter().any(|row| row.get(at).is_some_and(Option::is_some));
                     check_given(&table, &targets, is_given, overriding)?;
-                    self.source_of(&table, &targets, rows)
+                    self.source_of(&table, &targets, rows)?
                 }
                 _ => {
                     let node = self.insert_query(&table, &targets, query)?;
@@ -109,7 +109,7 @@ impl Binder<'_> {
         (0..table.schema.columns.len())
             .filter(has_default)
             .for_each(|column| super::used_by_default(used, &table, column, view));
-        let (defaults, rules) = (table.defaults(), table.rules_of_new_row());
+        let (defaults, rules) = (self.defaults(&table)?, table.rules_of_new_row());
         let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning, consequences };
         Ok((Plan::Insert(Box::new(insert)), columns))
     }
@@ -207,13 +207,19 @@ impl Binder<'_> {
 
     /// Makes the source of an INSERT from rows of values. If the values have subqueries, or WITH changes rows, the
     /// source is a query.
-    fn source_of(&self, table: &Table, targets: &[usize], rows: Vec<Vec<Option<Expr>>>) -> Source {
+    fn source_of(
+        &mut self,
+        table: &Table,
+        targets: &[usize],
+        rows: Vec<Vec<Option<Expr>>>,
+    ) -> Result<Source, SqlError> {
         if !rows.iter().flatten().flatten().any(Expr::has_subquery) && !self.follows_change() {
-            return Source::Rows(rows);
+            return Ok(Source::Rows(rows));
         }
-        let value = |(value, &target): (Option<Expr>, &usize)| value.unwrap_or_else(|| table.default_of(target));
-        let row = |row: Vec<Option<Expr>>| row.into_iter().zip(targets).map(value).collect();
-        Source::Query(computed(rows.into_iter().map(row).collect()))
+        let mut value =
+            |(value, &target): (Option<Expr>, &usize)| value.map_or_else(|| self.default_of(table, target), Ok);
+        let mut row = |row: Vec<Option<Expr>>| row.into_iter().zip(targets).map(&mut value).collect();
+        Ok(Source::Query(computed(rows.into_iter().map(&mut row).collect::<Result<_, _>>()?)))
     }
 
     /// Binds a value for a column. Returns `None` if it is DEFAULT.
@@ -383,7 +389,7 @@ impl Binder<'_> {
                 continue;
             } else if is_default(value) {
                 super::used_by_default(&mut self.depends.used, table, column, self.view);
-                table.default_of(column)
+                self.default_of(table, column)?
             } else if table.rules.identities.contains(&(column, true)) || table.is_generated(column) {
                 let message = format!("column \"{name}\" can only be updated to DEFAULT");
                 return Err(generated_always(table, column, message));

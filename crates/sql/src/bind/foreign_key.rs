@@ -8,8 +8,9 @@ use super::path;
 use super::trigger::changes_updates;
 use super::typed::Typed;
 use crate::SqlError;
-use crate::catalog::Table;
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction as Action};
+use crate::catalog::{DefaultValue, Table};
+use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
 use crate::plan::{Access, Change, ChangePlan, Delete, Graph, Keys, Reference, Referred, Update};
 use hotrow_storage::Type;
@@ -132,13 +133,19 @@ impl Binder<'_> {
                 let new = Expr::Param(types.len() + at);
                 new.assigned(types[at], child.schema.columns[column].ty).unwrap_or(Expr::NULL)
             }
-            Action::SetDefault => child.default_of(column),
+            Action::SetDefault => {
+                child.rules.defaults.get(column).and_then(Option::as_ref).map_or(Expr::NULL, DefaultValue::value)
+            }
             _ => Expr::NULL,
         };
         if !action.changes_rows() {
             return Ok(None);
         }
         if action == Action::SetDefault {
+            let default = |column: usize| child.rules.defaults.get(column).and_then(Option::as_ref);
+            if key.columns.iter().any(|&column| default(column).is_some_and(|default| default.calling().is_some())) {
+                return Err(unsupported("SET DEFAULT of a column whose default calls a user's function"));
+            }
             key.columns.iter().for_each(|&column| used_by_default(&mut self.depends.used, child, column, self.view));
         }
         let access = self.look_up(child, &key.columns, types, LockFor::Update)?;

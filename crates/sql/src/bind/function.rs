@@ -117,7 +117,8 @@ impl Binder<'_> {
                 return Err(located(self, unsupported("a row as a value").hint(hint)));
             }
         };
-        if let Some(place) = self.without_subqueries.filter(|place| *place != "CALL argument") {
+        let may_call = |place: &str| ["CALL argument", "DEFAULT expression"].contains(&place);
+        if let Some(place) = self.without_subqueries.filter(|place| !may_call(place)) {
             return Err(located(self, unsupported(&format!("a user's function in {place}"))));
         }
         let (callee, arguments) = self.called_function(&chosen, given)?;

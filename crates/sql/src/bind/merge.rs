@@ -175,7 +175,7 @@ impl Binder<'_> {
             table: table.clone(),
             source: Source::Rows(Vec::new()),
             targets,
-            defaults: table.defaults(),
+            defaults: self.defaults(table)?,
             rules: table.rules_of_new_row(),
             on_conflict: OnConflict::Fail,
             returning: None,

@@ -19,7 +19,7 @@ use crate::plan::{Body, BodyLink, Call, Callee, Plan};
 use crate::types::without_modifier;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
-use hotrow_sync::Arc;
+use hotrow_sync::{Arc, Weak};
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 /// The maximum depth of nested calls.
@@ -44,7 +44,13 @@ pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<A
             Some(_) if !argument.mode.goes_in() => {
                 return wrong("only input parameters can have default values".to_owned());
             }
-            Some(expr) => Some(define_default(expr, argument.name.as_deref().unwrap_or("argument"), ty, view)?),
+            Some(expr) => {
+                let default = define_default(expr, argument.name.as_deref().unwrap_or("argument"), ty, view)?;
+                if default.calling().is_some() {
+                    return Err(unsupported("a user's function in the default of an argument"));
+                }
+                Some(default)
+            }
             None if argument.mode.goes_in() && arguments.iter().any(|known| known.default.is_some()) => {
                 return wrong("input parameters after one with a default value must also have defaults".to_owned());
             }
@@ -249,6 +255,11 @@ impl Binder<'_> {
                     Some((Typed::new(value.clone(), argument.ty), value))
                 }
             });
+        }
+        if self.defines {
+            self.depends.used.add_procedure(procedure);
+            let link = BodyLink::Around(Weak::new());
+            return Ok((Callee { procedure: procedure.clone(), link }, arguments));
         }
         let view = self.view;
         let link = self.body_of(&**procedure, |enclosing| compile(procedure, view, false, enclosing))?;

@@ -349,8 +349,8 @@ impl Variables {
         into.iter().zip(columns).map(|(target, column)| self.target(target, column.ty)).collect()
     }
 
-    /// Returns the assignments of a row's columns to the variables after INTO, if nobody knows the columns yet. They are
-    /// taken to have the types of the variables.
+    /// Returns the assignments of a row's columns to the variables after INTO, if nobody knows the columns yet. They
+    /// are taken to have the types of the variables.
     ///
     /// # Errors
     /// 0A000 for a record that has no fields yet.

@@ -1,6 +1,7 @@
 //! Views: makes their definitions, and binds them as FROM items.
 
 use super::binder::Binder;
+use super::ddl::functions_called;
 use super::query::{From, Locking, Stars};
 use super::scope::{Named, Scope};
 use super::surroundings::Surroundings;
@@ -29,6 +30,7 @@ pub(crate) fn define_view(
     with_room(|| {
         let mut binder = Binder::new("", 0, view, Vec::new());
         binder.source.stars = Some(Stars::new());
+        binder.defines = true;
         binder.around = Surroundings::of_view(fixed.clone());
         let (_, mut columns) = binder.query(query)?;
         if !binder.parameters.types.is_empty() {
@@ -53,19 +55,13 @@ pub(crate) fn define_view(
         let used = binder.used();
         let mut relations: Vec<_> = used.tables.iter().map(|table| table.name().to_owned()).collect();
         relations.extend(used.views.iter().map(|view| view.name.clone()));
-        let called = |key: &String| used.procedures.iter().any(|known| known.key == *key);
-        let functions = used.routine_names.into_iter().map(|(written, found)| {
-            let keys = found.iter().map(|known| known.key.clone()).filter(called).collect();
-            (written, keys)
-        });
-        let names = Meanings {
-            relations: fixed.relations.iter().cloned().chain(used.names).collect(),
-            functions: fixed.functions.iter().cloned().chain(functions).collect(),
-        };
         let qualified = match used.enumerations.is_empty() {
             true => None,
             false => view.with_qualified_types(&restored(query.to_string()))?,
         };
+        let relations_named = fixed.relations.iter().cloned().chain(used.names.iter().cloned()).collect();
+        let functions = fixed.functions.iter().cloned().chain(functions_called(used)).collect();
+        let names = Meanings { relations: relations_named, functions };
         let query = qualified.map_or_else(|| Ok(Syntax::new(query)), |text| parse_query(&text))?;
         let (name, styles) = (name.to_owned(), view.styles);
         Ok(StoredView { name, columns, styles, query, relations, names, comments: Comments::new() })

@@ -10,10 +10,12 @@
 //! number, and a column's type cannot change while a CHECK or a generated column refers to the column. The expression
 //! must not be bound again later, because the literal `'today'` in a DEFAULT is the day of the definition. Another name
 //! of a type does not change its literals, so then the expression is bound again; so is an index's expression if it
-//! refers to a column whose type changes.
+//! refers to a column whose type changes. A DEFAULT that calls functions of users, which can be redefined, is bound
+//! for each statement, with the styles and the moment of its definition.
 
 use crate::depth::Syntax;
 use crate::opaque::Opaque;
+use crate::schema::RelationName;
 use crate::types::Styles;
 use hotrow_storage::Type;
 use hotrow_sync::{Arc, OnceLock};
@@ -26,6 +28,9 @@ pub struct Written {
     pub syntax: Syntax<ast::Expr>,
     /// The styles in which the literals are read: those of the session that wrote the expression.
     pub styles: Styles,
+    /// The functions of users that a DEFAULT calls: each name as it is written, with the
+    /// [keys](super::procedure::key) of those that it calls by it. Other expressions call none.
+    pub functions: Vec<(RelationName, Vec<String>)>,
     bound: OnceLock<Opaque>,
 }
 
@@ -33,7 +38,12 @@ impl Written {
     /// Makes an expression that has not been bound yet.
     pub fn new(syntax: Syntax<ast::Expr>, styles: Styles) -> Self {
         debug_assert!(styles.moment.is_some(), "a definition keeps the moment at which it was written");
-        Self { syntax, styles, bound: OnceLock::new() }
+        Self { syntax, styles, functions: Vec::new(), bound: OnceLock::new() }
+    }
+
+    /// Returns the expression as one that calls these functions.
+    pub fn calling(self, functions: Vec<(RelationName, Vec<String>)>) -> Self {
+        Self { functions, ..self }
     }
 
     /// Stores the bound expression, unless one has been stored before.
@@ -71,6 +81,21 @@ impl DefaultValue {
     /// Makes the default of a serial or identity column of this type: the next value of the sequence with this id.
     pub fn next_value(sequence: u32, ty: Type) -> Self {
         Self { source: DefaultSource::NextValue(sequence), types: vec![ty] }
+    }
+
+    /// Returns the expression if it calls functions of users. It has no bound form: the binder binds it for each
+    /// statement.
+    pub fn calling(&self) -> Option<(&Written, &[(String, u32)])> {
+        match &self.source {
+            DefaultSource::Written(written, sequences) if !written.functions.is_empty() => Some((written, sequences)),
+            DefaultSource::Written(..) | DefaultSource::NextValue(_) => None,
+        }
+    }
+
+    /// Whether the value calls the function of this key.
+    pub fn calls(&self, key: &str) -> bool {
+        let keys = || self.calling().into_iter().flat_map(|(written, _)| &written.functions).flat_map(|(_, keys)| keys);
+        keys().any(|known| known == key)
     }
 
     /// Returns the ids of the sequences that the value depends on.

@@ -12,7 +12,7 @@ use super::rebuild::NewColumn;
 use super::triggers::{self, rename_in_triggers};
 use crate::bind::{bind_conversion, define_default};
 use crate::catalog::sequence::Sequence;
-use crate::catalog::{DefaultValue, Part, Table, check_column_name, column_of, rename_comment};
+use crate::catalog::{Part, Table, check_column_name, column_of, rename_comment};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::parse::names::{fold, object_name};
@@ -154,9 +154,8 @@ impl Ddl<'_> {
         for option in &column.options {
             self.add_column_constraint(&mut draft, column, option)?;
         }
-        let default = draft.rules.defaults.last().and_then(Option::as_ref);
-        let default = default.map_or(Expr::NULL, DefaultValue::value);
-        let columns = kept(table).chain([NewColumn::Computed(default)]).collect();
+        let added = self.added_column(table, draft.rules.defaults.last().and_then(Option::as_ref))?;
+        let columns = kept(table).chain([added]).collect();
         let mut changed = self.rebuilt(table, draft, columns)?;
         for option in &column.options {
             let ast::ColumnOption::Check(check) = &option.option else { continue };
@@ -382,6 +381,7 @@ impl Ddl<'_> {
                 self.keep_mentioned(value)?;
                 let default = define_default(value, name, ty, self.view())?;
                 self.lock_sequences(&default, table.name())?;
+                self.lock_functions(&default)?;
                 draft.rules.defaults[at] = Some(default);
                 self.publish(table.with(table.schema.clone(), draft.rules));
                 Ok(())

@@ -44,7 +44,7 @@ impl Exec<'_> {
             }
             while let Some(row) = reader.next_row()? {
                 self.env.check_cancelled()?;
-                writer.start()?;
+                writer.start(self)?;
                 for (at, &target) in insert.targets.iter().enumerate() {
                     let ty = columns[target].ty;
                     let explain = |error: SqlError| row.explain(at, error);

@@ -26,7 +26,7 @@ pub(crate) struct Ddl<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) context: &'a mut SessionContext,
     /// The checks that the transaction has yet to make.
-    pub(crate) deferred: &'a Deferred,
+    pub(crate) deferred: &'a mut Deferred,
     pub(crate) locks: &'a mut HeldLocks,
     /// The longest wait for the lock on a name: `lock_timeout`, if it is set.
     pub(crate) limit: Option<Duration>,

@@ -2,12 +2,11 @@
 
 use super::Fail;
 use super::ddl::Ddl;
-use super::schema::would_break;
 use super::temporary::needs_temporary;
 use crate::bind::{argument_types, check_returns, compile_new, define_arguments, define_function};
-use crate::catalog::is_temporary;
-use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns, key, lock_of};
+use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns, key, lock_of, name_in};
 use crate::catalog::view::StoredView;
+use crate::catalog::{DefaultSource, DefaultValue, is_temporary};
 use crate::error::unsupported;
 use crate::parse::procedure::{
     AlterProcedure, CreateProcedure, DropProcedures, Language, RoutineChange, RoutineKind, RoutineName,
@@ -104,12 +103,15 @@ impl Ddl<'_> {
         self.lock(&lock_of(&known.name), Mode::Exclusive)?;
         self.drop_triggers_of(known, cascade)?;
         let callers = self.views_that_call(&known.key);
-        if !callers.is_empty() && !cascade {
+        let columns = self.columns_that_call(&known.key);
+        let is_used = !callers.is_empty() || !columns.is_empty();
+        if is_used && !cascade {
             let subject = format!("function {}", known.identity());
-            let details: Vec<_> = callers
+            let mut details: Vec<_> = callers
                 .iter()
                 .map(|view| format!("view {} depends on {subject}", self.view().written(&view.name)))
                 .collect();
+            details.extend(columns.iter().map(|column| format!("{} depends on {subject}", self.of_default(column))));
             let message = format!("cannot drop {subject} because other objects depend on it");
             return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                 .detail(details.join("\n"))
@@ -122,12 +124,55 @@ impl Ddl<'_> {
         if !callers.is_empty() {
             self.drop_dependents(&callers)?;
         }
+        for column in &columns {
+            let message = format!("drop cascades to {}", self.of_default(column));
+            self.notice(state::SUCCESSFUL_COMPLETION, message);
+            let table = self.owned_table(&column.0)?;
+            let mut rules = table.rules.clone();
+            rules.defaults[column.1] = None;
+            self.publish(table.with(table.schema.clone(), rules));
+        }
         self.context.transaction.changes.procedures.insert(known.key.clone(), None);
         Ok(())
     }
 
     fn views_that_call(&self, key: &str) -> Vec<Arc<StoredView>> {
         self.view().views().into_iter().filter(|view| view.calls(key)).collect()
+    }
+
+    /// Returns the columns whose defaults call the function of this key: the full name of the table, and the position.
+    fn columns_that_call(&self, key: &str) -> Vec<(String, usize)> {
+        let calls = |default: &Option<DefaultValue>| default.as_ref().is_some_and(|default| default.calls(key));
+        let mut columns = Vec::new();
+        for table in self.view().tables() {
+            let defaults = table.rules.defaults.iter().enumerate().filter(|(_, default)| calls(default));
+            columns.extend(defaults.map(|(at, _)| (table.name().to_owned(), at)));
+        }
+        columns
+    }
+
+    /// Names the default of a column for messages.
+    fn of_default(&self, (table, at): &(String, usize)) -> String {
+        let known = self.view().table(table);
+        let column = known.and_then(|table| table.schema.columns.get(*at).map(|column| column.name.clone()));
+        format!("default value for column {} of table {}", column.unwrap_or_default(), self.view().written(table))
+    }
+
+    /// Locks the functions that a new default calls, so that they stay until the default is there.
+    ///
+    /// # Errors
+    /// 42883 if one of them is gone.
+    pub(super) fn lock_functions(&mut self, default: &DefaultValue) -> Result<(), Fail> {
+        let functions = default.calling().map(|(written, _)| &written.functions[..]).unwrap_or_default();
+        for (name, keys) in functions {
+            for key in keys {
+                self.lock(&lock_of(name_in(key)), Mode::Shared)?;
+                if self.view().procedure(key).is_none() {
+                    return Err(undefined(RoutineKind::Function, name, None).into());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the procedures and functions of a schema, ordered by their keys.
@@ -221,13 +266,7 @@ impl Ddl<'_> {
                 }
                 if place == known.name { Ok(()) } else { self.move_routine(&known, &place) }
             }
-            RoutineChange::Rename(new) => {
-                let callers = self.views_that_call(&known.key);
-                match callers.first() {
-                    Some(view) => Err(would_break(view).into()),
-                    None => self.move_routine(&known, &full(known.schema_name(), new)),
-                }
-            }
+            RoutineChange::Rename(new) => self.move_routine(&known, &full(known.schema_name(), new)),
         }
     }
 
@@ -285,8 +324,8 @@ impl Ddl<'_> {
         functions
     }
 
-    /// Gives a procedure or function another full name. Triggers go on to run it, and views go on to
-    /// call it. Bodies that call it mean the old name.
+    /// Gives a procedure or function another full name. Triggers go on to run it, and views and defaults to call it.
+    /// Bodies that call it mean the old name.
     pub(super) fn move_routine(&mut self, known: &Procedure, new: &str) -> Result<(), Fail> {
         self.lock(&lock_of(&known.name), Mode::Exclusive)?;
         self.lock(&lock_of(new), Mode::Exclusive)?;
@@ -303,6 +342,15 @@ impl Ddl<'_> {
             let keys = changed.names.functions.iter_mut().flat_map(|(_, keys)| keys);
             keys.filter(|key| **key == known.key).for_each(|key| key.clone_from(&moved.key));
             self.context.transaction.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
+        }
+        for (table, at) in self.columns_that_call(&known.key) {
+            let table = self.owned_table(&table)?;
+            let mut rules = table.rules.clone();
+            if let Some(DefaultValue { source: DefaultSource::Written(written, _), .. }) = &mut rules.defaults[at] {
+                let keys = written.functions.iter_mut().flat_map(|(_, keys)| keys);
+                keys.filter(|key| **key == known.key).for_each(|key| key.clone_from(&moved.key));
+            }
+            self.publish(table.with(table.schema.clone(), rules));
         }
         let procedures = &mut self.context.transaction.changes.procedures;
         procedures.insert(known.key.clone(), None);

@@ -23,14 +23,14 @@ impl Exec<'_> {
                 writer.begin(self)?;
                 let mut count = 0;
                 for exprs in rows {
-                    writer.start()?;
+                    writer.start(self)?;
                     for (expr, &target) in exprs.iter().zip(&insert.targets) {
                         match expr {
                             Some(expr) => {
                                 let value = expr.eval(&self.env, &Input::NONE)?;
                                 writer.row.change(|row| row.set(target, &value));
                             }
-                            None => writer.set_default(target)?,
+                            None => writer.set_default(self, target)?,
                         }
                     }
                     count += u64::from(writer.write(self, sink)?);
@@ -57,7 +57,7 @@ impl Exec<'_> {
         let mut count = 0;
         for values in rows {
             self.env.check_cancelled()?;
-            writer.start()?;
+            writer.start(self)?;
             for (value, &target) in values.iter().zip(&insert.targets) {
                 writer.row.change(|row| row.set(target, value));
             }
@@ -410,8 +410,8 @@ impl<'i> Inserter<'i> {
     }
 
     /// Begins a row: gives the columns that the source does not fill their defaults.
-    pub(crate) fn start(&mut self) -> Result<(), SqlError> {
-        (0..self.defaulted.len()).try_for_each(|at| self.set_default(self.defaulted[at]))
+    pub(crate) fn start(&mut self, exec: &mut Exec<'_>) -> Result<(), Fail> {
+        (0..self.defaulted.len()).try_for_each(|at| self.set_default(exec, self.defaulted[at]))
     }
 
     /// Exchanges the list of consequences with another one.
@@ -420,8 +420,11 @@ impl<'i> Inserter<'i> {
     }
 
     /// Gives a column its default.
-    pub(super) fn set_default(&mut self, column: usize) -> Result<(), SqlError> {
+    pub(super) fn set_default(&mut self, exec: &mut Exec<'_>, column: usize) -> Result<(), Fail> {
         let value = match self.insert.defaults.get(column) {
+            Some(Some(default)) if default.has_subquery() => {
+                exec.with_subqueries(|env| Ok(default.eval(env, &Input::NONE)?.into_owned()))?
+            }
             Some(Some(default)) => default.eval(&self.env, &Input::NONE)?,
             _ => Value::Null,
         };

@@ -1,9 +1,8 @@
 //! EXECUTE in bodies: statements whose text is computed. DO runs statements of all kinds, a procedure or function those
 //! that read or change rows.
 
-use super::body::{Machine, RowValues, Wanted};
-use super::procedure::Running;
-use super::{Fail, lock_outcome};
+use super::body::RowValues;
+use super::{Exec, Fail, lock_outcome};
 use crate::bind::Binder;
 use crate::depth::with_room;
 use crate::error::unsupported;
@@ -11,7 +10,7 @@ use crate::expr::{Strictness, can_cast, lost};
 use crate::parse::lex::{Token, character_position, tokenize};
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
-use crate::plan::{ComputedStatement, Plan, Statement, Target};
+use crate::plan::{Plan, Statement, Target};
 use crate::table_lock::Mode;
 use crate::types::{Styles, encode_text};
 use crate::{OutputColumn, SqlError, state};
@@ -79,23 +78,15 @@ pub(super) enum Ready {
     Notification(Box<Utility>),
 }
 
-impl Running<'_, '_> {
-    /// Computes the text of EXECUTE and plans its statement. The tables of the plan are locked. Returns the text, too.
-    pub(super) fn ready(&mut self, computed: &ComputedStatement) -> Result<(Ready, String), Fail> {
-        let (value, ty) = self.evaluate(&computed.text, Wanted::Any)?;
-        let text = computed_text(value, ty)?;
-        let (mut parameters, mut types) = (Vec::new(), Vec::new());
-        for value in &computed.using {
-            let (value, ty) = self.evaluate(value, Wanted::Any)?;
-            parameters.push(value);
-            types.push(Some(ty));
-        }
-        let ready = self.planned(&text, parameters, &types).map_err(|fail| within_statement(fail, &text))?;
-        Ok((ready, text))
-    }
-
-    fn planned(&mut self, text: &str, parameters: Vec<Value<'static>>, types: &[Option<Type>]) -> Result<Ready, Fail> {
-        let context = self.exec.env.context.ok_or_else(|| lost("the context of EXECUTE"))?;
+impl Exec<'_> {
+    /// Plans the statement of a computed text. The tables of the plan are locked. The parameters have these types.
+    pub(super) fn ready(
+        &mut self,
+        text: &str,
+        parameters: Vec<Value<'static>>,
+        types: &[Option<Type>],
+    ) -> Result<Ready, Fail> {
+        let context = self.env.context.ok_or_else(|| lost("the context of EXECUTE"))?;
         let (parsed, tokens, range) = only_statement(text)?;
         let of_tokens = &tokens[range.clone()];
         let (start, end) =
@@ -118,7 +109,7 @@ impl Running<'_, '_> {
             check_parameters(&planned, types)?;
             for lock in planned.used.locks() {
                 let limit = context.settings.borrow().duration("lock_timeout");
-                let locks = &mut *self.exec.locks;
+                let locks = &mut *self.locks;
                 lock_outcome(locks.acquire(lock, Mode::Shared, (context.shared(), &context.entry), limit)?)?;
             }
             // The definitions may have changed while we waited.

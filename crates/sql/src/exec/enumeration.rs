@@ -267,7 +267,7 @@ impl Ddl<'_> {
         let again = |written: &Written| {
             let text = self.renamed(made, new, &text_of(&*written.syntax)?)?;
             let syntax = text.map_or_else(|| Ok(written.syntax.clone()), |text| parse_expr(&text))?;
-            Ok::<_, Fail>(Written::new(syntax, written.styles))
+            Ok::<_, Fail>(Written::new(syntax, written.styles).calling(written.functions.clone()))
         };
         for default in rules.defaults.iter_mut().flatten() {
             if let DefaultSource::Written(written, _) = &mut default.source {

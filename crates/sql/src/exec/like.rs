@@ -45,6 +45,7 @@ impl Ddl<'_> {
             };
             if let Some(default) = &default {
                 self.lock_sequences(default, &draft.schema.name)?;
+                self.lock_functions(default)?;
             }
             let new = draft.add_column(Column::clone(column), default);
             draft.rules.identities.extend(identity.filter(|_| options.identity).map(|(_, always)| (new, *always)));

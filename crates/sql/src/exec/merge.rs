@@ -83,14 +83,14 @@ impl Exec<'_> {
         let key = || table.key.key(key.iter().map(Value::borrowed));
         let changes = match (&merge.clauses[at].action, &mut progress.inserters[at]) {
             (MergeAction::Insert(insert, values), Some(inserter)) => {
-                inserter.start()?;
+                inserter.start(self)?;
                 for (value, &target) in values.iter().zip(&insert.targets) {
                     match value {
                         Some(value) => {
                             let value = value.eval(&self.env, &Input::Values(both))?;
                             inserter.row.change(|row| row.set(target, &value));
                         }
-                        None => inserter.set_default(target)?,
+                        None => inserter.set_default(self, target)?,
                     }
                 }
                 inserter.swap_events(&mut progress.events);

@@ -3,7 +3,7 @@
 use super::body::{
     Frame, Machine, Returning, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, too_many_rows,
 };
-use super::dynamic::{Ready, assignments, within_statement};
+use super::dynamic::{Ready, assignments, computed_text, within_statement};
 use super::{Exec, Fail, owned, width};
 use crate::bind::check_structure;
 use crate::catalog::procedure::{FunctionTraits, Procedure, Returns};
@@ -25,8 +25,8 @@ use hotrow_txn::Savepoint;
 use std::ops::ControlFlow;
 
 /// A procedure or function that runs.
-pub(super) struct Running<'r, 'x> {
-    pub(super) exec: &'r mut Exec<'x>,
+struct Running<'r, 'x> {
+    exec: &'r mut Exec<'x>,
     procedure: &'r Procedure,
     /// The values of the arguments, of `found` and of the variables, in this order.
     values: Vec<Value<'static>>,
@@ -210,9 +210,18 @@ impl<'x> Running<'_, 'x> {
 
     /// Runs the statement of EXECUTE. Returns the number of its rows, and the first rows, as many as are wanted.
     fn run_computed(&mut self, computed: &ComputedStatement, wanted: usize) -> Result<(u64, Rows), Fail> {
-        let (statement, parameters, text) = match self.ready(computed)? {
-            (Ready::Plan(statement, parameters), text) => (statement, parameters, text),
-            (Ready::Notification(utility), _) => {
+        let (value, ty) = self.evaluate(&computed.text, Wanted::Any)?;
+        let text = computed_text(value, ty)?;
+        let (mut parameters, mut types) = (Vec::new(), Vec::new());
+        for value in &computed.using {
+            let (value, ty) = self.evaluate(value, Wanted::Any)?;
+            parameters.push(value);
+            types.push(Some(ty));
+        }
+        let ready = self.exec.ready(&text, parameters, &types).map_err(|fail| within_statement(fail, &text))?;
+        let (statement, parameters) = match ready {
+            Ready::Plan(statement, parameters) => (statement, parameters),
+            Ready::Notification(utility) => {
                 self.notify(&utility)?;
                 return Ok((0, Rows::default()));
             }

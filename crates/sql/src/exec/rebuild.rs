@@ -4,9 +4,11 @@
 use super::ddl::{Ddl, Draft};
 use super::dml::{compute, describe_key};
 use super::table::complete_key;
-use super::{Fail, scan};
-use crate::catalog::Table;
+use super::{Exec, Fail, lock_outcome, scan};
+use crate::bind::Binder;
+use crate::catalog::{DefaultValue, Table};
 use crate::expr::{Env, Expr, Input, RowRules};
+use crate::table_lock::Mode;
 use crate::{SqlError, state};
 use hotrow_storage::{Row, RowRef, Value};
 use hotrow_sync::Arc;
@@ -19,6 +21,8 @@ pub(super) enum NewColumn {
     Kept(usize),
     /// An expression that is evaluated over the old row.
     Computed(Expr),
+    /// A value for each row, in the order in which a scan of the old table meets the rows.
+    Each(Vec<Value<'static>>),
 }
 
 impl Ddl<'_> {
@@ -44,14 +48,17 @@ impl Ddl<'_> {
         let new = self.define(draft, old.row_ids.clone(), old.lock.clone())?;
         let mut row = Row::new(&new.layout);
         let rules = RowRules { checks: Vec::new(), ..new.rules_of_new_row() };
-        let mut failed = None;
+        let (mut failed, mut number) = (None, 0);
         let (engine, env) = (self.engine, Env { context: Some(&*self.context), ..self.env });
         self.txn.scan(&scan::everything(old), &mut |from| match env
             .check_cancelled()
             .and_then(|()| env.memory.check_write(|| false))
-            .and_then(|()| copy_row(engine, &new, (&columns, &rules), &env, &mut row, from))
+            .and_then(|()| copy_row(engine, &new, (&columns, &rules), &env, &mut row, (from, number)))
         {
-            Ok(()) => ControlFlow::Continue(()),
+            Ok(()) => {
+                number += 1;
+                ControlFlow::Continue(())
+            }
             Err(error) => {
                 failed = Some(error);
                 ControlFlow::Break(())
@@ -61,6 +68,43 @@ impl Ddl<'_> {
             return Err(error.into());
         }
         Ok(new)
+    }
+
+    /// Returns the sources of a column that is added to a table with this default. If the default calls functions of
+    /// users, they are called once for each row, before the rows are copied.
+    pub(super) fn added_column(&mut self, table: &Table, default: Option<&DefaultValue>) -> Result<NewColumn, Fail> {
+        let Some(default) = default else { return Ok(NewColumn::Computed(Expr::NULL)) };
+        if default.calling().is_none() {
+            return Ok(NewColumn::Computed(default.value()));
+        }
+        let value = loop {
+            let mut binder = Binder::new("", 0, self.view(), Vec::new());
+            let value = binder.default_value(default)?;
+            let used = binder.used();
+            for lock in used.locks() {
+                let entry = (self.context.shared(), &self.context.entry);
+                lock_outcome(self.locks.acquire(lock, Mode::Shared, entry, self.limit)?)?;
+            }
+            // The definitions may have changed while we waited.
+            if used.is_current(self.view()) {
+                break value;
+            }
+        };
+        let mut rows = 0;
+        self.txn.scan(&scan::everything(table), &mut |_| {
+            rows += 1;
+            ControlFlow::Continue(())
+        })?;
+        let (mut values, mut scratch) = (Vec::new(), Vec::new());
+        let env = Env { context: Some(&*self.context), ..self.env };
+        let (txn, engine, locks, deferred) = (&mut *self.txn, self.engine, &mut *self.locks, &mut *self.deferred);
+        let mut exec = Exec { txn, env, engine, locks, deferred, scratch: &mut scratch };
+        for _ in 0..rows {
+            env.check_cancelled()?;
+            env.memory.check_push(&values)?;
+            values.push(exec.with_subqueries(|env| Ok(value.eval(env, &Input::NONE)?.into_owned()))?);
+        }
+        Ok(NewColumn::Each(values))
     }
 
     /// Checks that the existing rows of a table satisfy the newest CHECK constraints.
@@ -89,13 +133,14 @@ fn copy_row(
     (columns, rules): (&[NewColumn], &RowRules),
     env: &Env<'_>,
     row: &mut Row,
-    from: RowRef<'_>,
+    (from, number): (RowRef<'_>, usize),
 ) -> Result<(), SqlError> {
     for (at, column) in columns.iter().enumerate() {
         let value = match column {
             _ if new.is_generated(at) => continue,
             NewColumn::Kept(old) => from.value(*old),
             NewColumn::Computed(expr) => expr.eval(env, &Input::Row(from))?,
+            NewColumn::Each(values) => values.get(number).map_or(Value::Null, Value::borrowed),
         };
         row.change(|row| row.set(at, &value));
     }

@@ -482,7 +482,7 @@ impl Ddl<'_> {
     }
 }
 
-pub(super) fn would_break(view: &StoredView) -> SqlError {
+fn would_break(view: &StoredView) -> SqlError {
     unsupported("another name of what a view shows")
         .detail(format!("View {} could not be made any more.", view.name))
         .hint("Drop the view, and create it again afterwards.")

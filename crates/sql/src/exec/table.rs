@@ -179,6 +179,7 @@ impl Ddl<'_> {
                     self.keep_mentioned(expr)?;
                     let new = define_default(expr, &name, ty, self.view())?;
                     self.lock_sequences(&new, &draft.schema.name)?;
+                    self.lock_functions(&new)?;
                     twice(&mut default, new)?;
                 }
                 ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {

@@ -38,17 +38,6 @@ impl RowRules {
 }
 
 impl Table {
-    /// Returns the bound DEFAULT of each column, or `None` for a column that has none.
-    pub fn defaults(&self) -> Vec<Option<Expr>> {
-        self.rules.defaults.iter().map(|default| default.as_ref().map(DefaultValue::value)).collect()
-    }
-
-    /// Returns the value of a column for which a statement supplies none: its DEFAULT, or NULL.
-    pub fn default_of(&self, column: usize) -> Expr {
-        let default = self.rules.defaults.get(column).and_then(Option::as_ref);
-        default.map_or(Expr::NULL, DefaultValue::value)
-    }
-
     /// Returns the CHECK constraints in the order in which they are checked.
     pub fn checks(&self) -> Vec<BoundCheck> {
         let checks = self.rules.checks.iter();
@@ -115,9 +104,11 @@ impl DefaultValue {
         }
     }
 
-    /// Returns the bound expression of the default, which refers to no column.
+    /// Returns the bound expression of the default, which refers to no column; NULL if the default calls functions of
+    /// users.
     pub fn value(&self) -> Expr {
         let value = match &self.source {
+            DefaultSource::Written(..) if self.calling().is_some() => return Expr::NULL,
             DefaultSource::Written(expression, _) => bound(expression).clone(),
             DefaultSource::NextValue(sequence) => {
                 let sequence = Expr::Const(Value::Int8(i64::from(*sequence)));
@@ -145,7 +136,7 @@ impl Expr {
         (from == to || can_cast(from, to, Strictness::Assignment)).then(|| self.cast_on_assignment(from, to))
     }
 
-    fn cast_on_assignment(self, from: Type, to: Type) -> Expr {
+    pub(crate) fn cast_on_assignment(self, from: Type, to: Type) -> Expr {
         if from == to { self } else { Expr::Cast(Box::new(self), from, to, Strictness::Assignment) }
     }
 }

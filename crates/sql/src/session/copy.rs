@@ -58,7 +58,8 @@ impl Session {
             let consequences = self.lock_consequences(&table)?;
             self.lock_defaults(&table, &targets)?;
             let on_conflict = OnConflict::Fail;
-            let (defaults, rules) = with_room(|| Ok::<_, SqlError>((table.defaults(), table.rules_of_new_row())))?;
+            let defaults = self.locked_defaults(&table)?;
+            let rules = with_room(|| Ok::<_, SqlError>(table.rules_of_new_row()))?;
             let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning: None, consequences };
             let waits = self.waits_for_writers();
             let mut exec = self.exec(&[]);
@@ -89,6 +90,17 @@ impl Session {
             let graph = with_room(|| binder.consequences(table, !table.rules.foreign_keys.is_empty(), false))?;
             if self.lock_all(&binder.used())? {
                 return Ok(graph);
+            }
+        }
+    }
+
+    /// Returns the default of each column of a table, and locks the tables of the functions that defaults call.
+    fn locked_defaults(&mut self, table: &Table) -> Result<Vec<Option<Expr>>, Fail> {
+        loop {
+            let mut binder = Binder::new("", 0, self.view(), Vec::new());
+            let defaults = with_room(|| binder.defaults(table))?;
+            if self.lock_all(&binder.used())? {
+                return Ok(defaults);
             }
         }
     }

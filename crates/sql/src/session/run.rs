@@ -411,7 +411,7 @@ impl Session {
             engine: &**self.database.engine(),
             catalog: self.database.catalog(),
             context: &mut self.context,
-            deferred: &self.transaction.deferred,
+            deferred: &mut self.transaction.deferred,
             locks: &mut self.transaction.locks,
             limit,
             txn,

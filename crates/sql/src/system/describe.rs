@@ -45,6 +45,9 @@ pub(super) fn columns(table: &Table, positions: &[usize]) -> String {
 /// Returns a column's DEFAULT as SQL, or `None` if it has none.
 pub(super) fn default(context: &SessionContext, table: &Table, column: usize) -> Option<String> {
     let default = table.rules.defaults.get(column)?.as_ref()?;
+    if let Some((written, _)) = default.calling() {
+        return Some(super::view_text::expression(written, context.view()));
+    }
     let sequence = default.sequences().first().and_then(|id| context.view().sequence_by_id(*id));
     if let Some(sequence) = sequence {
         return Some(format!("nextval('{}'::regclass)", context.view().written(&sequence.name)));

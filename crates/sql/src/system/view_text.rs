@@ -1,8 +1,9 @@
-//! The query of a view as SQL for a search path: a name is written with its schema if it would not be found without it.
+//! The queries of views, and the defaults that call functions, as SQL for a search path: a name is written with its
+//! schema if it would not be found without it.
 
 use crate::SqlError;
-use crate::catalog::View;
-use crate::catalog::view::StoredView;
+use crate::catalog::view::{Meanings, StoredView};
+use crate::catalog::{View, Written};
 use crate::depth::with_room;
 use crate::parse::names::{fold, object_name};
 use crate::parse::window::restored;
@@ -14,18 +15,32 @@ use std::ops::ControlFlow;
 pub(super) fn query_of_view(stored: &StoredView, view: View<'_>) -> String {
     let write = || {
         let mut query = (*stored.query).clone();
-        let mut names = Names { stored, view, hidden: Vec::new(), outer: Vec::new() };
-        // The visitor never breaks.
-        let _ = VisitMut::visit(&mut query, &mut names);
+        write_names(&mut query, &stored.names, view);
         Ok(query.to_string())
     };
     restored(with_room(write).unwrap_or_else(|_: SqlError| stored.query.to_string()))
 }
 
-/// Writes the names of a query. A query of WITH hides the relation of its name from the queries of WITH after it and
-/// from what follows.
+/// Returns the expression of a DEFAULT that calls functions as SQL.
+pub(super) fn expression(written: &Written, view: View<'_>) -> String {
+    let meanings = Meanings { functions: written.functions.clone(), ..Meanings::default() };
+    let write = || {
+        let mut expr = (*written.syntax).clone();
+        write_names(&mut expr, &meanings, view);
+        Ok(expr.to_string())
+    };
+    with_room(write).unwrap_or_else(|_: SqlError| written.syntax.to_string())
+}
+
+fn write_names(syntax: &mut impl VisitMut, meanings: &Meanings, view: View<'_>) {
+    // The visitor never breaks.
+    let _ = syntax.visit(&mut Names { meanings, view, hidden: Vec::new(), outer: Vec::new() });
+}
+
+/// Writes the names of a query or an expression. A query of WITH hides the relation of its name from the queries of
+/// WITH after it and from what follows.
 struct Names<'v> {
-    stored: &'v StoredView,
+    meanings: &'v Meanings,
     view: View<'v>,
     /// The names of the queries of WITH that can be mentioned at this point.
     hidden: Vec<String>,
@@ -39,7 +54,7 @@ impl Names<'_> {
         if written.schema.is_none() && self.hidden.contains(&written.name) {
             return;
         }
-        let known = self.stored.names.relations.iter().find(|(known, _)| *known == written);
+        let known = self.meanings.relations.iter().find(|(known, _)| *known == written);
         if let Some((_, full)) = known {
             *name = name_of(full, self.view.is_visible(full));
         }
@@ -48,7 +63,7 @@ impl Names<'_> {
     /// Writes the name of a function. One that means functions of several schemas stays as it is.
     fn write_function(&self, name: &mut ObjectName) {
         let Ok(written) = object_name(name) else { return };
-        let Some((_, keys)) = self.stored.names.functions.iter().find(|(known, _)| *known == written) else { return };
+        let Some((_, keys)) = self.meanings.functions.iter().find(|(known, _)| *known == written) else { return };
         let mut found = keys.iter().filter_map(|key| self.view.procedure(key));
         let Some(first) = found.next() else { return };
         if found.all(|other| other.name == first.name) {

@@ -121,7 +121,10 @@ fn functions_of_one_name_and_of_schemas_are_there_again() {
         create trigger touch before insert on t for each row execute function s.touch();
         create view v as select f(id) as i, f(n::text) as t, s.f('sad') as m from t;
         alter function s.touch() set schema other; alter schema s rename to s2; alter function other.touch() rename to t2;
-        create function gone(int) returns int language sql as 'select 1'; drop function gone(int)",
+        create function gone(int) returns int language sql as 'select 1'; drop function gone(int);
+        create function later() returns bigint language plpgsql as $$ begin return (select count(*) from log); end $$;
+        create table made (id bigint default later() + 1, at date default 'today', n text default s2.f('glad'));
+        create table log (n int); insert into made default values; alter function later() rename to counted",
     );
     let mut world = world.restarted();
     world.check(&[
@@ -129,8 +132,12 @@ fn functions_of_one_name_and_of_schemas_are_there_again() {
         ("select * from v", "int|text|mood"),
         ("select f(1), f('x'), s2.f('glad')", "int|text|mood"),
         ("drop function f(text)", "2BP01"),
-        ("alter function f(text) rename to g", "0A000"),
-        ("create or replace function f(t text) returns text language sql as 'select ''new'''", "CREATE FUNCTION"),
+        ("alter function f(text) rename to g", "ALTER FUNCTION"),
+        ("select * from v", "int|text|mood"),
+        ("create or replace function g(t text) returns text language sql as 'select ''new'''", "CREATE FUNCTION"),
+        ("insert into log values (1), (2)", "INSERT 0 2"),
+        ("insert into made (at) values (default) returning id, at = current_date, n", "3|t|mood"),
+        ("drop function counted()", "2BP01"),
         ("drop function other.t2()", "2BP01"),
         ("drop function gone(int)", "42883"),
     ]);

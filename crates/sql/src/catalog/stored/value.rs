@@ -4,6 +4,7 @@ use crate::catalog::enumeration::EnumType;
 use crate::catalog::{Comments, DefaultSource, DefaultValue, Part, Written};
 use crate::depth::{Syntax, with_room};
 use crate::parse::parse_expr;
+use crate::schema::RelationName;
 use crate::types::{DateOrder, DateStyle, IntervalStyle, SessionZone, Styles, from_oid, oid, typmod};
 use crate::{SqlError, state};
 use hotrow_storage::{Element, Registry, Type};
@@ -124,6 +125,9 @@ impl StylesForm {
 pub(super) struct ExpressionForm {
     sql: String,
     styles: StylesForm,
+    /// Each name of users' functions: the schema that is written, the name, and the keys of the functions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<(Option<String>, String, Vec<String>)>,
 }
 
 impl ExpressionForm {
@@ -131,7 +135,9 @@ impl ExpressionForm {
     /// 0A000 if the text of the expression would be read as another one.
     pub(super) fn of(written: &Written) -> Result<Self, SqlError> {
         let sql = text_of(&written.syntax, parse_expr)?;
-        Ok(Self { sql, styles: StylesForm::of(written.styles) })
+        let functions = written.functions.iter();
+        let functions = functions.map(|(name, keys)| (name.schema.clone(), name.name.clone(), keys.clone())).collect();
+        Ok(Self { sql, styles: StylesForm::of(written.styles), functions })
     }
 
     /// Returns the expression, which the binder has yet to bind.
@@ -141,7 +147,10 @@ impl ExpressionForm {
         if styles.moment.is_none() {
             return Err(format!("the moment at which it was written is missing: {}", self.sql));
         }
-        Ok(Written::new(syntax, styles))
+        let named = |(schema, name, keys): &(Option<String>, String, Vec<String>)| {
+            (RelationName { database: None, schema: schema.clone(), name: name.clone() }, keys.clone())
+        };
+        Ok(Written::new(syntax, styles).calling(self.functions.iter().map(named).collect()))
     }
 }
 

@@ -126,8 +126,8 @@ impl Foresight<'_> {
             StepKind::Block(block) => self.block(block, frame),
             StepKind::Null => Continue(()),
             StepKind::Return(_) => Break(End::Returns),
-            // The statement of EXECUTE is not known. How often a loop runs, and whether a condition of these holds, often
-            // depends on rows.
+            // The statement of EXECUTE is not known. How often a loop runs, and whether a condition of these holds,
+            // often depends on rows.
             StepKind::Run(_)
             | StepKind::Loop(_)
             | StepKind::Leave(_)

@@ -236,7 +236,7 @@ impl Foresight<'_> {
     fn insert(&mut self, insert: &Insert) -> Result<bool, SqlError> {
         let fires = insert.consequences.as_ref().is_some_and(|graph| graph.has_triggers());
         let Source::Rows(rows) = &insert.source else { return Ok(false) };
-        if fires {
+        if fires || insert.defaults.iter().flatten().any(Expr::has_subquery) {
             return Ok(false);
         }
         let mut row = Row::new(&insert.table.layout);
