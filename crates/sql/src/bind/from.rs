@@ -120,7 +120,11 @@ impl Binder<'_> {
             | TableFactor::Function { name, args, with_ordinality, alias, .. } => {
                 let mut visible = before.clone();
                 visible.append(left.clone())?;
-                self.function_rows(name, args, (*with_ordinality, alias.as_ref()), visible)
+                let shape = (*with_ordinality, alias.as_ref());
+                match self.json_records(name, args, shape, &visible)? {
+                    Some(item) => Ok(item),
+                    None => self.function_rows(name, args, shape, visible),
+                }
             }
             TableFactor::Derived { lateral, subquery, alias, sample: None } => {
                 let mut visible = before.clone();

@@ -27,7 +27,7 @@
 //! | `push` | conditions on subqueries in FROM |
 //! | `subquery`, `semi_join` | subqueries of expressions; EXISTS as a join |
 //! | `set_returning`, `sets` | set-returning functions in a select list, and the operators that run them |
-//! | `table_function` | functions in FROM |
+//! | `table_function`, `json_records` | functions in FROM; those that make rows of JSON objects |
 //! | `set_operation` | UNION, INTERSECT, EXCEPT |
 //! | `with`, `changes` | WITH; WITH whose queries change rows |
 //! | `grouping`, `grouping_sets` | queries with aggregates; GROUPING SETS, ROLLUP and CUBE |
@@ -83,6 +83,7 @@ mod index;
 mod interval_literals;
 mod join;
 mod json;
+mod json_records;
 mod limits;
 mod merge;
 mod names;

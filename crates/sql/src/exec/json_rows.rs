@@ -2,9 +2,10 @@
 
 use super::table_function::Next;
 use crate::json::{self, Kind};
-use crate::plan::table_function::{JsonRows, Parts};
-use crate::{SqlError, state};
-use hotrow_storage::Value;
+use crate::plan::table_function::{JsonRecords, JsonRows, Parts};
+use crate::types::{Styles, decode_text};
+use crate::{SqlError, depth, state};
+use hotrow_storage::{Array, Type, Value};
 
 /// Returns the rows of a function. Each row is an element, a key, or a key with its value.
 ///
@@ -65,4 +66,91 @@ fn check(function: JsonRows, kind: Kind) -> Result<(), SqlError> {
         (Parts::Members, _) => "cannot deconstruct a scalar".to_owned(),
     };
     Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message))
+}
+
+/// Returns the rows that a function makes of JSON objects.
+///
+/// # Errors
+/// 22023 if the value is no object, or no array of objects.
+pub(super) fn records<'n>(
+    function: &'n JsonRecords,
+    arguments: &'n [Value<'static>],
+    styles: Styles,
+) -> Result<Next<'n>, SqlError> {
+    let (value, bases) = arguments.split_first().unwrap_or((&Value::Null, &[]));
+    let text: Option<&str> = if let Value::Json(text) | Value::Jsonb(text) = value { Some(text) } else { None };
+    let name = function.name();
+    if !function.is_set {
+        let wrong = |kind: &str| {
+            Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("cannot call populate_composite on {kind}")))
+        };
+        match text.map(json::kind) {
+            None | Some(Kind::Object) => {}
+            Some(Kind::Array) => return wrong("an array"),
+            Some(_) => return wrong("a scalar"),
+        }
+        let mut row = Some(text);
+        return Ok(Box::new(move |out| {
+            let Some(object) = row.take() else { return Ok(false) };
+            fill(function, object, bases, styles, out)?;
+            Ok(true)
+        }));
+    }
+    let Some(text) = text else { return Ok(Box::new(|_| Ok(false))) };
+    match json::kind(text) {
+        Kind::Array => {}
+        Kind::Object => {
+            let message = format!("cannot call {name} on an object");
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+        }
+        _ => {
+            let message = format!("cannot call {name} on a scalar");
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+        }
+    }
+    let mut elements = json::elements(text);
+    Ok(Box::new(move |out| {
+        let Some(element) = elements.next() else { return Ok(false) };
+        if json::kind(element) != Kind::Object {
+            let message = format!("argument of {name} must be an array of objects");
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+        }
+        fill(function, Some(element), bases, styles, out)?;
+        Ok(true)
+    }))
+}
+
+/// Adds the columns that an object makes.
+fn fill(
+    function: &JsonRecords,
+    object: Option<&str>,
+    bases: &[Value<'static>],
+    styles: Styles,
+    out: &mut Vec<Value<'static>>,
+) -> Result<(), SqlError> {
+    for ((key, ty), base) in function.columns.iter().zip(bases) {
+        out.push(match object.and_then(|object| json::field(object, key)) {
+            Some(value) => typed(value, *ty, styles)?,
+            None => base.clone(),
+        });
+    }
+    Ok(())
+}
+
+/// Converts a JSON value to a value of a type.
+fn typed(text: &str, ty: Type, styles: Styles) -> Result<Value<'static>, SqlError> {
+    depth::check()?;
+    match (json::kind(text), ty) {
+        (Kind::Null, _) => Ok(Value::Null),
+        (_, Type::Json | Type::Jsonb) => decode_text(ty, json::trim(text), styles),
+        (Kind::Array, Type::Array(element)) => {
+            let values = json::elements(text).map(|value| typed(value, element.ty(), styles));
+            Ok(Value::Array(Array::new(element, values.collect::<Result<Vec<_>, _>>()?)))
+        }
+        (Kind::Object, Type::Array(_)) => Err(SqlError::new(state::INVALID_TEXT_REPRESENTATION, "expected JSON array")),
+        _ => match json::as_text(text)? {
+            Some(text) => decode_text(ty, &text, styles),
+            None => Ok(Value::Null),
+        },
+    }
 }

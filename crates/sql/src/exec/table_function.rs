@@ -15,6 +15,7 @@ impl Exec<'_> {
         let arguments = self.with_subqueries(|env| evaluate(rows, env, &Input::NONE))?;
         let mut next = match &rows.function {
             RowSource::BuiltIn(function) => rows_for(*function, &arguments, &self.env)?,
+            RowSource::Records(function) => json_rows::records(function, &arguments, self.env.styles)?,
             RowSource::User(function) => {
                 let callee = function.callee.get::<Callee>().ok_or_else(|| lost("a function"))?;
                 kept(self.invoke_rows(callee, &arguments, function.width)?)
@@ -50,6 +51,7 @@ impl Exec<'_> {
             for (function, arguments) in functions.iter().zip(&arguments) {
                 nexts.push(Some(match &function.function {
                     RowSource::BuiltIn(function) => rows_for(*function, arguments, env)?,
+                    RowSource::Records(function) => json_rows::records(function, arguments, env.styles)?,
                     RowSource::User(function) => kept(invoke_rows(&function.callee, arguments, function.width, env)?),
                 }));
             }

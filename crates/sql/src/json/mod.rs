@@ -34,7 +34,7 @@ pub(crate) use compare::{canonical, compare, contains};
 pub(crate) use edit::{Place, concat, delete_element, delete_keys, delete_path, pretty, set, strip_nulls};
 pub(crate) use normal::{normalise, write_string};
 pub(crate) use parse::validate;
-pub(crate) use walk::{Kind, as_text, element, elements, field, has, kind, members, step, unescape};
+pub(crate) use walk::{Kind, as_text, element, elements, field, has, kind, members, step, trim, unescape};
 
 /// The maximum depth to which arrays and objects may nest.
 pub(crate) const MAX_NESTING: usize = 1000;

@@ -26,6 +26,7 @@ impl RowsOf {
             RowSource::BuiltIn(TableFunction::ExpandArray | TableFunction::Options) => 2,
             RowSource::BuiltIn(TableFunction::Json(function)) => function.columns().len(),
             RowSource::BuiltIn(TableFunction::Keywords) => 5,
+            RowSource::Records(function) => function.columns.len(),
             RowSource::User(function) => function.width,
         };
         own + usize::from(self.numbered)
@@ -42,6 +43,9 @@ impl RowsOf {
 pub enum RowSource {
     /// A function of SQL.
     BuiltIn(TableFunction),
+    /// A function that makes rows of JSON objects. Its arguments are the JSON value, and for each column the value that
+    /// it has if an object lacks it.
+    Records(JsonRecords),
     /// A user's function.
     User(UserRows),
 }
@@ -51,6 +55,7 @@ impl RowSource {
     pub fn name(&self) -> &str {
         match self {
             RowSource::BuiltIn(function) => function.name(),
+            RowSource::Records(function) => function.name(),
             RowSource::User(function) => &function.name,
         }
     }
@@ -168,6 +173,51 @@ impl JsonRows {
             Parts::Elements => vec![value],
             Parts::Members => vec![(Some("key"), Type::Text), value],
             Parts::Keys => vec![(None, Type::Text)],
+        }
+    }
+}
+
+/// A function that makes rows of JSON objects, such as `json_to_record`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonRecords {
+    /// Whether the argument is an array of objects, each of which makes a row.
+    pub is_set: bool,
+    /// Whether the argument is a `jsonb`, not a `json`.
+    pub binary: bool,
+    /// Whether the columns are those of a row that is given.
+    pub has_base: bool,
+    /// The keys of the objects that become the columns, with the types of the columns.
+    pub columns: Vec<(Arc<str>, Type)>,
+}
+
+impl JsonRecords {
+    /// Returns the function of this name without its columns.
+    pub fn named(name: &str) -> Option<Self> {
+        let (binary, rest) = match name.strip_prefix("jsonb_") {
+            Some(rest) => (true, rest),
+            None => (false, name.strip_prefix("json_")?),
+        };
+        let (has_base, is_set) = match rest {
+            "to_record" => (false, false),
+            "to_recordset" => (false, true),
+            "populate_record" => (true, false),
+            "populate_recordset" => (true, true),
+            _ => return None,
+        };
+        Some(Self { is_set, binary, has_base, columns: Vec::new() })
+    }
+
+    /// Returns the function's name in SQL, without a schema.
+    pub fn name(&self) -> &'static str {
+        match (self.has_base, self.is_set, self.binary) {
+            (false, false, false) => "json_to_record",
+            (false, false, true) => "jsonb_to_record",
+            (false, true, false) => "json_to_recordset",
+            (false, true, true) => "jsonb_to_recordset",
+            (true, false, false) => "json_populate_record",
+            (true, false, true) => "jsonb_populate_record",
+            (true, true, false) => "json_populate_recordset",
+            (true, true, true) => "jsonb_populate_recordset",
         }
     }
 }
