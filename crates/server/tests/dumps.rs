@@ -53,6 +53,7 @@ CREATE TRIGGER "A told" BEFORE INSERT OR UPDATE OF age, name ON app.people FOR E
 CREATE FUNCTION app.plus(text[], "Odd Type") RETURNS text LANGUAGE sql AS $$ SELECT $1[1] $$;
 CREATE FUNCTION plus(a text) RETURNS text RETURN a || '+';
 CREATE FUNCTION app.kept() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END';
+CREATE FUNCTION app.within(n int) RETURNS int LANGUAGE sql SET search_path TO app, "Odd One", '' AS 'SELECT n';
 CREATE TABLE computed (id int DEFAULT "Odd Half"(8), v text DEFAULT app.plus('{x}', NULL) || plus('a'), n int);
 CREATE TRIGGER kept BEFORE DELETE ON "Odd Names" FOR EACH ROW EXECUTE FUNCTION app.kept();
 CREATE PROCEDURE app.older(t text) LANGUAGE sql AS 'UPDATE app.people SET age = age + 1 WHERE name = t';

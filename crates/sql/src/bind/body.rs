@@ -10,6 +10,7 @@ use super::row_types::{self, relation_of, result_columns};
 use super::scope::Scope;
 use super::variables::{Contents, Variables, check_assignable, strictness};
 use crate::catalog::procedure::Procedure;
+use crate::catalog::search_path::path_of_body;
 use crate::catalog::{Table, Used, View};
 use crate::depth::{self, Syntax, with_room};
 use crate::error::unsupported;
@@ -213,7 +214,8 @@ pub(super) fn compile(
     located: bool,
     enclosing: &Enclosing<'_>,
 ) -> Result<Body, SqlError> {
-    let view = View { styles: procedure.styles, ..view };
+    let path = path_of_body(procedure, view);
+    let view = View { styles: procedure.styles, path: path.as_ref(), ..view };
     let arguments = procedure.arguments.iter().map(|argument| (argument.name.as_deref(), argument.ty));
     let variables = Variables::new(procedure.plain_name(), arguments, false);
     Compiler::new(procedure, variables, view, located, enclosing).body()
@@ -226,7 +228,8 @@ pub(super) fn compile_trigger(
     view: View<'_>,
     enclosing: &Enclosing<'_>,
 ) -> Result<Body, SqlError> {
-    let view = View { styles: procedure.styles, ..view };
+    let path = path_of_body(procedure, view);
+    let view = View { styles: procedure.styles, path: path.as_ref(), ..view };
     let variables = trigger_variables(procedure.plain_name(), table);
     let mut compiler = Compiler::new(procedure, variables, view, false, enclosing);
     compiler.body.used.add_table(table);

@@ -8,6 +8,7 @@ use super::overload::{Chosen, UserChoice, with_types};
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::catalog::procedure::{Argument, Procedure};
+use crate::catalog::search_path::path_of_body;
 use crate::catalog::trigger::Trigger;
 use crate::catalog::{DefaultValue, View};
 use crate::error::unsupported;
@@ -262,18 +263,19 @@ impl Binder<'_> {
             return Ok((Callee { procedure: procedure.clone(), link }, arguments));
         }
         let view = self.view;
-        let link = self.body_of(&**procedure, |enclosing| compile(procedure, view, false, enclosing))?;
+        let link = self.body_of(&**procedure, procedure, |enclosing| compile(procedure, view, false, enclosing))?;
         self.depends.used.add_procedure(procedure);
         Ok((Callee { procedure: procedure.clone(), link }, arguments))
     }
 
     /// Returns the bound body of a definition for the present catalog, and adds the definitions that it uses.
     ///
-    /// The body is kept with its owner, and bound again only if a definition that it uses has been replaced. It is not
+    /// The body is that of the procedure. It is kept with its owner, and bound again only if a definition that it uses has been replaced. It is not
     /// kept if the transaction has uncommitted changes of the catalog, or if the body refers to one around it.
     pub(super) fn body_of<O: KeepsBody>(
         &mut self,
         owner: &O,
+        procedure: &Procedure,
         compile: impl FnOnce(&Enclosing<'_>) -> Result<Body, SqlError>,
     ) -> Result<BodyLink, SqlError> {
         let (address, around) = (std::ptr::from_ref(owner).cast(), self.parameters.enclosing);
@@ -283,7 +285,9 @@ impl Binder<'_> {
             return Ok(BodyLink::Around(body));
         }
         let known = owner.bound().and_then(|bound| bound.shared::<Body>());
-        let body = match known.filter(|body| body.used.is_current(self.view)) {
+        let path = path_of_body(procedure, self.view);
+        let view = View { path: path.as_ref(), ..self.view };
+        let body = match known.filter(|body| body.used.is_current(view)) {
             Some(body) => body,
             None => {
                 let body = make_body(address, around, compile)?;
@@ -296,7 +300,10 @@ impl Binder<'_> {
         check_depth(Enclosing::depth(around) + body.depth)?;
         self.parameters.inner_depth = self.parameters.inner_depth.max(body.depth);
         self.parameters.outward = self.parameters.outward.max(body.outward.saturating_sub(1));
-        self.depends.used.add_all(&body.used);
+        match procedure.path {
+            Some(_) => self.depends.used.add_elsewhere(&body.used, path),
+            None => self.depends.used.add_all(&body.used),
+        }
         Ok(BodyLink::Own(body))
     }
 }

@@ -84,7 +84,8 @@ impl Binder<'_> {
             None => None,
         };
         let view = self.view;
-        let link = self.body_of(&**trigger, |enclosing| compile_trigger(&procedure, table, view, enclosing))?;
+        let link =
+            self.body_of(&**trigger, &procedure, |enclosing| compile_trigger(&procedure, table, view, enclosing))?;
         Ok(Firing { trigger: trigger.clone(), procedure, link, when })
     }
 

@@ -83,6 +83,8 @@ pub struct Procedure {
     pub key: String,
     /// The properties of the function; `None` for a procedure.
     pub function: Option<FunctionTraits>,
+    /// The search path of the body; that of the session if there is none.
+    pub path: Option<String>,
     /// The language of the body.
     pub language: Language,
     /// The arguments, in order.
@@ -109,19 +111,20 @@ impl Procedure {
         function: Option<FunctionTraits>,
         styles: Styles,
     ) -> Self {
-        let CreateProcedure { language, body, text, .. } = create.clone();
+        let CreateProcedure { path, language, body, text, .. } = create.clone();
         let (comment, bound) = (None, RwLock::default());
         let key = key_of(&name, &arguments);
-        Self { name, key, function, language, arguments, syntax: body, text, styles, comment, bound }
+        Self { name, key, function, path, language, arguments, syntax: body, text, styles, comment, bound }
     }
 
     /// Returns the procedure or function under another full name. Its body has not been bound yet.
     pub fn renamed(&self, name: &str) -> Self {
-        let Self { function, language, arguments, syntax, text, styles, comment, .. } = self;
+        let Self { function, path, language, arguments, syntax, text, styles, comment, .. } = self;
         Self {
             name: name.to_owned(),
             key: key_of(name, arguments),
             function: function.clone(),
+            path: path.clone(),
             language: *language,
             arguments: arguments.clone(),
             syntax: syntax.clone(),
@@ -135,6 +138,11 @@ impl Procedure {
     /// Returns the procedure or function with another comment.
     pub fn commented(&self, comment: Option<String>) -> Self {
         Self { comment, ..self.renamed(&self.name) }
+    }
+
+    /// Returns the procedure or function with another search path of the body.
+    pub fn with_path(&self, path: Option<String>) -> Self {
+        Self { path, ..self.renamed(&self.name) }
     }
 
     /// Returns the function with another name of the relation whose rows it returns.

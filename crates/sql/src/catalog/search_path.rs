@@ -187,6 +187,14 @@ impl View<'_> {
     }
 }
 
+/// Returns the search path of a procedure's body, which is that of `view` unless the procedure sets another one.
+pub fn path_of_body(procedure: &Procedure, view: View<'_>) -> Option<Arc<SearchPath>> {
+    match &procedure.path {
+        Some(setting) => effective(setting, "", view),
+        None => view.path.cloned(),
+    }
+}
+
 /// Converts the value of the setting `search_path` to a search path, or to `None` if it is `public` alone. `$user`
 /// stands for the schema with the user's name, and is left out if there is none.
 pub fn effective(setting: &str, user: &str, view: View<'_>) -> Option<Arc<SearchPath>> {

@@ -6,7 +6,7 @@ use super::procedure::Procedure;
 use super::sequence::Sequence;
 use super::table::Table;
 use super::view::StoredView;
-use crate::schema::RelationName;
+use crate::schema::{RelationName, SearchPath};
 use crate::table_lock::TableLock;
 use hotrow_sync::Arc;
 
@@ -25,6 +25,8 @@ pub struct Used {
     pub enumerations: Vec<Arc<EnumType>>,
     /// The names of relations as the statement writes them, each with the full name to which it was resolved.
     pub names: Vec<(RelationName, String)>,
+    /// The names in bodies that have search paths of their own.
+    pub elsewhere: Vec<Elsewhere>,
     /// The sequences from which the plan takes numbers. A session locks them before it runs the plan.
     pub sequences: Vec<UsedSequence>,
     /// The positions of the parameters whose values name further sequences from which the plan takes numbers.
@@ -33,6 +35,22 @@ pub struct Used {
     pub acts: bool,
     /// The effects of the procedures and functions that the plan calls.
     pub calls: Calls,
+}
+
+/// The names of a body that has a search path of its own, and what they mean.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    path: Option<Arc<SearchPath>>,
+    names: Vec<(RelationName, String)>,
+    routine_names: Vec<(RelationName, Vec<Arc<Procedure>>)>,
+}
+
+impl Elsewhere {
+    fn is_current(&self, view: View<'_>) -> bool {
+        let view = View { path: self.path.as_ref(), ..view };
+        self.names.iter().all(|(written, name)| view.find(written) == *name)
+            && self.routine_names.iter().all(|(written, found)| means(view, written, found))
+    }
 }
 
 /// The effects that the procedures and functions of a plan may have.
@@ -103,6 +121,13 @@ impl Used {
         self.tables.iter().map(|table| &table.lock).chain(sequences)
     }
 
+    /// Adds all definitions that a body with a search path of its own depends on.
+    pub fn add_elsewhere(&mut self, other: &Used, path: Option<Arc<SearchPath>>) {
+        let (names, routine_names) = (other.names.clone(), other.routine_names.clone());
+        self.elsewhere.push(Elsewhere { path, names, routine_names });
+        self.add_all(&Used { names: Vec::new(), routine_names: Vec::new(), ..other.clone() });
+    }
+
     /// Adds all definitions that another plan depends on. The positions of its parameters are not added, since they are
     /// not parameters of this plan.
     pub fn add_all(&mut self, other: &Used) {
@@ -115,6 +140,7 @@ impl Used {
         other.views.iter().for_each(|view| self.add_view(view));
         other.enumerations.iter().for_each(|made| self.add_enumeration(made));
         other.names.iter().for_each(|(written, name)| self.add_name(written, name));
+        self.elsewhere.extend(other.elsewhere.iter().cloned());
         for sequence in &other.sequences {
             if !self.sequences.iter().any(|known| Arc::ptr_eq(&known.lock, &sequence.lock)) {
                 self.sequences.push(sequence.clone());
@@ -130,6 +156,7 @@ impl Used {
             && self.views.iter().all(|stored| view.is_view(stored))
             && self.enumerations.iter().all(|made| view.is_enumeration(made))
             && self.names.iter().all(|(written, name)| view.find(written) == *name)
+            && self.elsewhere.iter().all(|other| other.is_current(view))
             && self.sequences.iter().all(|used| view.sequence(&used.name).is_some_and(|now| now.id == used.id))
     }
 
@@ -142,6 +169,7 @@ impl Used {
         }
         let without = View { changes: &NO_CHANGES, ..view };
         self.names.iter().any(|(written, name)| without.find(written) != *name)
+            || self.elsewhere.iter().any(|other| !other.is_current(without))
             || self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
             || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.key))
             || self.routine_names.iter().any(|(written, found)| !means(without, written, found))

@@ -266,6 +266,11 @@ impl Ddl<'_> {
                 }
                 if place == known.name { Ok(()) } else { self.move_routine(&known, &place) }
             }
+            RoutineChange::SetPath(path) => {
+                let changed = Arc::new(known.with_path(path.clone()));
+                self.context.transaction.changes.procedures.insert(known.key.clone(), Some(changed));
+                Ok(())
+            }
             RoutineChange::Rename(new) => self.move_routine(&known, &full(known.schema_name(), new)),
         }
     }

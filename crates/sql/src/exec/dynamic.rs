@@ -4,6 +4,7 @@
 use super::body::RowValues;
 use super::{Exec, Fail, lock_outcome};
 use crate::bind::Binder;
+use crate::catalog::View;
 use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::expr::{Strictness, can_cast, lost};
@@ -99,9 +100,12 @@ impl Exec<'_> {
             Parsed::Utility(_) => return Err(not_in_function(&text[start..end]).into()),
             Parsed::Empty => return Err(SqlError::new(state::SYNTAX_ERROR, "EXECUTE has an empty text").into()),
         };
+        let of_session = context.view();
+        let path = self.env.path_of_body().map_or(of_session.path, Option::as_ref);
+        let view = View { path, ..of_session };
         loop {
             let offset = character_position(text, start) - 1;
-            let binder = Binder::new(&text[start..end], offset, context.view(), types.to_vec());
+            let binder = Binder::new(&text[start..end], offset, view, types.to_vec());
             let planned = with_room(|| binder.statement(text.into(), range.clone(), statement.clone()))?;
             if matches!(planned.plan, Plan::Ddl(_) | Plan::CreateAs(_) | Plan::Utility(_) | Plan::Declare(_)) {
                 return Err(not_in_function(&text[start..end]).into());
@@ -113,7 +117,7 @@ impl Exec<'_> {
                 lock_outcome(locks.acquire(lock, Mode::Shared, (context.shared(), &context.entry), limit)?)?;
             }
             // The definitions may have changed while we waited.
-            if planned.used.is_current(context.view()) {
+            if planned.used.is_current(view) {
                 return Ok(Ready::Plan(Box::new(planned), parameters));
             }
         }

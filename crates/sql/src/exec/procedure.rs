@@ -4,13 +4,15 @@ use super::body::{
     Frame, Machine, Returning, RowValues, Rows, Wanted, check_not_null, check_strict, fill, run_body, too_many_rows,
 };
 use super::dynamic::{Ready, assignments, computed_text, within_statement};
+use super::subquery::NOBODY;
 use super::{Exec, Fail, owned, width};
 use crate::bind::check_structure;
 use crate::catalog::procedure::{FunctionTraits, Procedure, Returns};
+use crate::catalog::search_path::path_of_body;
 use crate::client::Notice;
 use crate::context::SessionContext;
 use crate::error::unsupported;
-use crate::expr::{Env, Expr, Input, Kept, lost};
+use crate::expr::{self, Content, Env, Expr, Input, Kept, lost};
 use crate::notifications::PendingMark;
 use crate::parse::procedure::Volatility;
 use crate::parse::utility::Utility;
@@ -140,8 +142,11 @@ impl Exec<'_> {
         values: Vec<Value<'static>>,
         read_only: bool,
     ) -> Result<Ended, Fail> {
-        // The body cannot name the rows around its call.
-        let env = Env { frames: None, ..self.env };
+        // The body cannot name the rows around its call. Without a search path of its own it has that of its caller.
+        let own = procedure.path.as_ref().and(self.env.context).map(|context| path_of_body(procedure, context.view()));
+        let path = own.as_ref().or_else(|| self.env.path_of_body());
+        let around = path.map(|path| expr::Frame { id: NOBODY, content: Content::Path(path), next: None });
+        let env = Env { frames: around.as_ref(), ..self.env };
         let mut exec = self.with_env(env);
         let mut running = Running { exec: &mut exec, procedure, values, rows: Kept::default(), read_only };
         let returned = run_body(&mut running, &body.block)?;

@@ -6,10 +6,11 @@ use super::{Expr, Like, cast, compare, pattern, same, value_bytes};
 use crate::context::SessionContext;
 use crate::memory::check_size;
 use crate::notifications::PendingMark;
+use crate::schema::SearchPath;
 use crate::types::Styles;
 use crate::{MemoryLimit, SqlError, depth};
 use hotrow_storage::{RowRef, Value};
-use hotrow_sync::Waiter;
+use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::Abort;
 use std::borrow::Cow;
 
@@ -97,6 +98,11 @@ impl<'a> Env<'a> {
             _ => None,
         });
         found.map(|row| row[column].borrowed()).ok_or_else(|| lost("a row"))
+    }
+
+    /// Returns the search path of the body that runs, or `None` if it is the session's.
+    pub(crate) fn path_of_body(&self) -> Option<&'a Option<Arc<SearchPath>>> {
+        Frame::find(self.frames, |around| if let Content::Path(path) = around.content { Some(path) } else { None })
     }
 
     /// Returns error 53200 if there is no memory for the engine's record of a row that is read. Operators that read

@@ -7,8 +7,10 @@
 
 use super::{Env, Expr, Input, Invocation, Kept, Subquery};
 use crate::opaque::Opaque;
+use crate::schema::SearchPath;
 use crate::{SqlError, state};
 use hotrow_storage::{Key, TableId, Value};
+use hotrow_sync::Arc;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -35,6 +37,8 @@ pub enum Content<'a> {
     Unseen(&'a Unseen),
     /// The means to run subqueries. This frame exists only while the transaction is not in use by a scan.
     Subqueries(&'a dyn Subqueries),
+    /// The search path of the body that runs, if it is not the session's. It is the outermost frame of the body.
+    Path(&'a Option<Arc<SearchPath>>),
 }
 
 /// The primary keys of the rows that a statement whose WITH changes rows has changed. Its parts do not see what others
@@ -81,7 +85,7 @@ impl Unseen {
 pub(crate) fn unseen<'a>(env: &Env<'a>) -> Option<&'a Unseen> {
     Frame::find(env.frames, |frame| match frame.content {
         Content::Unseen(unseen) => Some(unseen),
-        Content::Row(_) | Content::Rows(_) | Content::Subqueries(_) => None,
+        Content::Row(_) | Content::Rows(_) | Content::Subqueries(_) | Content::Path(_) => None,
     })
 }
 
@@ -118,7 +122,7 @@ impl<'a> Frame<'a> {
 fn way<'a>(env: &Env<'a>) -> Result<&'a dyn Subqueries, SqlError> {
     let way = Frame::find(env.frames, |frame| match frame.content {
         Content::Subqueries(subqueries) => Some(subqueries),
-        Content::Row(_) | Content::Rows(_) | Content::Unseen(_) => None,
+        Content::Row(_) | Content::Rows(_) | Content::Unseen(_) | Content::Path(_) => None,
     });
     way.ok_or_else(|| lost("a subquery"))
 }

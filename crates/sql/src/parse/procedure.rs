@@ -9,7 +9,7 @@ use super::cursor::Cursor;
 use super::lex::{Token, TokenKind, character_position, string_value};
 use crate::depth::Syntax;
 use crate::error::unsupported;
-use crate::schema::RelationName;
+use crate::schema::{RelationName, SEARCH_PATH};
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 use sqlparser::ast;
@@ -21,6 +21,8 @@ pub struct CreateProcedure {
     pub name: RelationName,
     /// The properties that only functions have; `None` for a procedure.
     pub function: Option<FunctionSyntax>,
+    /// SET search_path: the search path of the body.
+    pub path: Option<String>,
     /// The language of the body.
     pub language: Language,
     /// OR REPLACE
@@ -188,6 +190,8 @@ pub enum RoutineChange {
     Rename(String),
     /// SET SCHEMA
     SetSchema(String),
+    /// SET search_path, or RESET
+    SetPath(Option<String>),
 }
 
 impl DropProcedures {
@@ -262,7 +266,7 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlErro
             function.returns = Some(returns(cursor)?);
         }
     }
-    let (mut language, mut body) = (None, None);
+    let (mut language, mut body, mut path) = (None, None, None);
     while !cursor.is_at_end() {
         if cursor.take("language") {
             language = Some(known_language(cursor)?);
@@ -272,6 +276,8 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlErro
             if !cursor.take("definer") {
                 cursor.expect("invoker")?;
             }
+        } else if cursor.follows(0, "set") {
+            path = own_path(cursor)?;
         } else if body.is_none() && cursor.take("as") {
             body = Some(quoted_body(cursor, BodyKind::Quoted)?);
         } else if body.is_none() && cursor.follows(0, "begin") {
@@ -291,7 +297,20 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlErro
     let wrong = |message: &str| SqlError::new(state::INVALID_FUNCTION_DEFINITION, message);
     let body = body.ok_or_else(|| wrong("no function body specified"))?;
     let language = language.ok_or_else(|| wrong("no language specified"))?;
-    Ok(CreateProcedure { name, function, language, replace, arguments, body: Arc::new(body), text })
+    Ok(CreateProcedure { name, function, path, language, replace, arguments, body: Arc::new(body), text })
+}
+
+/// Reads `SET search_path {TO | =} schema, …`. Returns `None` for DEFAULT.
+fn own_path(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
+    let position = cursor.position();
+    cursor.expect("set")?;
+    let name = cursor.setting_name()?;
+    let is_value = cursor.take_symbol(b'=') || cursor.take("to");
+    if name != SEARCH_PATH || !is_value {
+        let error = unsupported(&format!("SET {name} of a function")).at(position);
+        return Err(error.hint("A function may set search_path to a list of schemas."));
+    }
+    super::utility::path(cursor)
 }
 
 /// Reads the columns of RETURNS TABLE from TABLE on, as further arguments.
@@ -388,7 +407,7 @@ fn trait_of_function(cursor: &mut Cursor<'_>, function: &mut FunctionSyntax) -> 
             }
             cursor.advance();
         }
-        "set" | "window" | "support" | "transform" => {
+        "window" | "support" | "transform" => {
             return Err(unsupported(&format!("{} of a function", word.to_uppercase())).at(position));
         }
         _ => {
@@ -562,9 +581,16 @@ pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<AlterProcedure, SqlError>
     } else if cursor.take("rename") {
         cursor.expect("to")?;
         RoutineChange::Rename(cursor.name()?)
-    } else if cursor.take("set") {
-        cursor.expect("schema")?;
+    } else if cursor.follows(0, "set") && cursor.follows(1, "schema") {
+        cursor.advance();
+        cursor.advance();
         RoutineChange::SetSchema(cursor.name()?)
+    } else if cursor.follows(0, "set") {
+        RoutineChange::SetPath(own_path(cursor)?)
+    } else if cursor.take("reset") {
+        // No function has another setting.
+        cursor.setting_name()?;
+        RoutineChange::SetPath(None)
     } else {
         return Err(unsupported(&format!("this form of ALTER {}", kind.word().to_uppercase())).at(position));
     };

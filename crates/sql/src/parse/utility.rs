@@ -394,7 +394,7 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
 }
 
 /// Reads a list of schemas as identifiers. Returns `None` for DEFAULT.
-fn path(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
+pub(super) fn path(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
     if cursor.take("default") {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ use crate::context::SessionContext;
 use crate::expr::{Expr, shown};
 use crate::parse::procedure::{ArgumentMode, Language, Volatility};
 use crate::parse::trigger::{TriggerEvent, TriggerTime};
-use crate::schema::quoted;
+use crate::schema::{SEARCH_PATH, parse_path, quoted};
 use crate::types::{oid as type_oid, type_name};
 use hotrow_storage::{Array, Element, Type, Value};
 use hotrow_sync::Arc;
@@ -114,6 +114,9 @@ pub(super) fn procedures(context: &SessionContext, rows: &mut Rows<'_>) {
             let name = |argument: &Argument| text(argument.name.as_deref().unwrap_or_default());
             row.push(("proargnames", texts(procedure.arguments.iter().map(name).collect())));
         }
+        if let Some(path) = &procedure.path {
+            row.push(("proconfig", texts(vec![text(format!("{SEARCH_PATH}={path}"))])));
+        }
         row.extend(procedure.syntax.sql().map(|body| ("prosqlbody", text(body))));
         rows.push(row);
     }
@@ -197,6 +200,10 @@ pub(crate) fn routine_definition(context: &SessionContext, number: u32) -> Optio
         if !volatility.is_empty() || !strict.is_empty() {
             lines.push(format!("{volatility}{strict}"));
         }
+    }
+    if let Some(schemas) = procedure.path.as_deref().and_then(parse_path) {
+        let schemas: Vec<_> = schemas.iter().map(|schema| format!("'{}'", schema.replace('\'', "''"))).collect();
+        lines.push(format!(" SET {SEARCH_PATH} TO {}", schemas.join(", ")));
     }
     lines.push(match procedure.syntax.sql() {
         Some(body) => body,

@@ -122,6 +122,7 @@ fn functions_of_one_name_and_of_schemas_are_there_again() {
         create view v as select f(id) as i, f(n::text) as t, s.f('sad') as m from t;
         alter function s.touch() set schema other; alter schema s rename to s2; alter function other.touch() rename to t2;
         create function gone(int) returns int language sql as 'select 1'; drop function gone(int);
+        create function within() returns text language sql set search_path = s2 as 'select f(''sad'')';
         create function later() returns bigint language plpgsql as $$ begin return (select count(*) from log); end $$;
         create table made (id bigint default later() + 1, at date default 'today', n text default s2.f('glad'));
         create table log (n int); insert into made default values; alter function later() rename to counted",
@@ -138,12 +139,18 @@ fn functions_of_one_name_and_of_schemas_are_there_again() {
         ("insert into log values (1), (2)", "INSERT 0 2"),
         ("insert into made (at) values (default) returning id, at = current_date, n", "3|t|mood"),
         ("drop function counted()", "2BP01"),
+        ("select within()", "mood"),
+        ("alter function within() set search_path = public", "ALTER FUNCTION"),
+        ("select within()", "22P02"),
         ("drop function other.t2()", "2BP01"),
         ("drop function gone(int)", "42883"),
     ]);
     let mut world = world.restarted();
     world.check(&[
         ("select * from v", "int|new|mood"),
+        ("select within()", "22P02"),
+        ("alter function within() reset search_path; alter function g(text) rename to f", "ALTER FUNCTION"),
+        ("select within()", "new"),
         ("drop schema public cascade", "DROP SCHEMA"),
         ("create table t (id int)", "3F000"),
     ]);

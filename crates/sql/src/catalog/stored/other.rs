@@ -149,6 +149,9 @@ pub(super) struct ProcedureForm {
     /// The full name of the table or view whose rows a function returns.
     #[serde(default)]
     row_of: Option<String>,
+    /// The search path of the body.
+    #[serde(default)]
+    path: Option<String>,
     #[serde(default)]
     comment: Option<String>,
     /// The CREATE statement, which has all other properties.
@@ -185,6 +188,7 @@ impl ProcedureForm {
             arguments: procedure.arguments.iter().map(argument).collect::<Result<_, _>>()?,
             returns,
             row_of,
+            path: procedure.path.clone(),
             comment: procedure.comment.clone(),
             text: procedure.text.clone(),
             styles: StylesForm::of(procedure.styles),
@@ -220,7 +224,8 @@ impl ProcedureForm {
                     strict: function.strict,
                 });
                 let (name, styles) = (name.to_owned(), self.styles.styles()?);
-                Ok(Procedure::new(name, &create, arguments, function, styles).commented(self.comment))
+                let made = Procedure::new(name, &create, arguments, function, styles);
+                Ok(made.commented(self.comment).with_path(self.path))
             }
             _ => Err("its statement is no CREATE PROCEDURE or CREATE FUNCTION".to_owned()),
         }
