@@ -251,8 +251,8 @@ fn from_items_that_are_not_there_are_named() {
     let mut session = session(&database);
     run(&mut session, "create table a (x int)");
     let cases = [
-        ("select * from xmltable('{}') j", "function xmltable(unknown) does not exist"),
-        ("select * from lateral xmltable('{}') j", "function xmltable(unknown) does not exist"),
+        ("select * from ts_stat('{}') j", "function ts_stat(unknown) does not exist"),
+        ("select * from lateral ts_stat('{}') j", "function ts_stat(unknown) does not exist"),
         (
             "select c.relname from pg_catalog.pg_nothing c join a on true",
             "relation \"pg_catalog.pg_nothing\" does not exist",

@@ -270,8 +270,9 @@ impl Binder<'_> {
 
     /// Returns the bound body of a definition for the present catalog, and adds the definitions that it uses.
     ///
-    /// The body is that of the procedure. It is kept with its owner, and bound again only if a definition that it uses has been replaced. It is not
-    /// kept if the transaction has uncommitted changes of the catalog, or if the body refers to one around it.
+    /// The body is that of the procedure. It is kept with its owner, and bound again only if a definition that it uses
+    /// has been replaced. It is not kept if the transaction has uncommitted changes of the catalog, or if the body
+    /// refers to one around it.
     pub(super) fn body_of<O: KeepsBody>(
         &mut self,
         owner: &O,

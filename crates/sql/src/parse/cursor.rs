@@ -2,7 +2,7 @@
 
 use super::lex::{Token, TokenKind, character_position, identifier, string_value};
 use super::string::special_string_value;
-use crate::schema::RelationName;
+use crate::schema::{RelationName, quoted};
 use crate::{SqlError, state};
 use std::ops::Range;
 
@@ -189,6 +189,19 @@ impl<'a> Cursor<'a> {
             name.push_str(&self.name()?);
         }
         Ok(name.to_lowercase())
+    }
+
+    /// Takes a list of schemas. Returns it as a value of `search_path`, or `None` if it is DEFAULT.
+    pub(super) fn path(&mut self) -> Result<Option<String>, SqlError> {
+        if self.take("default") {
+            return Ok(None);
+        }
+        let mut path = quoted(&self.scalar()?);
+        while self.take_symbol(b',') {
+            path.push_str(", ");
+            path.push_str(&quoted(&self.scalar()?));
+        }
+        Ok(Some(path))
     }
 
     /// Takes a word, a string or a number and returns it as text.

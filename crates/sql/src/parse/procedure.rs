@@ -310,7 +310,7 @@ fn own_path(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
         let error = unsupported(&format!("SET {name} of a function")).at(position);
         return Err(error.hint("A function may set search_path to a list of schemas."));
     }
-    super::utility::path(cursor)
+    cursor.path()
 }
 
 /// Reads the columns of RETURNS TABLE from TABLE on, as further arguments.

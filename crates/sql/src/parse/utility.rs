@@ -389,21 +389,8 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     if !cursor.take_symbol(b'=') {
         cursor.expect("to")?;
     }
-    let value = if name == SEARCH_PATH { path(cursor)? } else { setting_value(cursor)? };
+    let value = if name == SEARCH_PATH { cursor.path()? } else { setting_value(cursor)? };
     Ok(Utility::Set { name, value, local })
-}
-
-/// Reads a list of schemas as identifiers. Returns `None` for DEFAULT.
-pub(super) fn path(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
-    if cursor.take("default") {
-        return Ok(None);
-    }
-    let mut path = quoted(&cursor.scalar()?);
-    while cursor.take_symbol(b',') {
-        path.push_str(", ");
-        path.push_str(&quoted(&cursor.scalar()?));
-    }
-    Ok(Some(path))
 }
 
 /// Reads a list of words, strings and numbers, and returns it as one text. Returns `None` for DEFAULT.
