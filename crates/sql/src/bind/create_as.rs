@@ -2,7 +2,8 @@
 
 use super::binder::Binder;
 use crate::depth::Syntax;
-use crate::error::unsupported;
+use crate::parse::named_columns::is_open;
+use crate::parse::names::fold;
 use crate::plan::CreateAs;
 use crate::{SqlError, state};
 use hotrow_storage::{Column, Element, Type};
@@ -30,17 +31,27 @@ impl Binder<'_> {
     /// Binds the query of CREATE TABLE AS. `name` is the name of the statement.
     ///
     /// # Errors
-    /// 42701 if two columns have the same name, 0A000 if the columns are defined, and the errors of the query.
+    /// 42701 if two columns have the same name, 42601 if the columns are defined or too many, and the errors of the
+    /// query.
     pub(super) fn create_as(
         &mut self,
         name: &'static str,
         create: ast::CreateTable,
         query: &ast::Query,
     ) -> Result<CreateAs, SqlError> {
-        if !create.columns.is_empty() || !create.constraints.is_empty() {
-            return Err(unsupported("a definition of columns in CREATE TABLE AS").hint("Name them in the query."));
+        if !create.columns.iter().all(is_open) || !create.constraints.is_empty() {
+            return Err(SqlError::new(
+                state::SYNTAX_ERROR,
+                "syntax error: CREATE TABLE AS takes names of columns alone",
+            ));
         }
-        let (query, output) = self.query(query)?;
+        let (query, mut output) = self.query(query)?;
+        let names: Vec<_> = create.columns.iter().map(|column| fold(&column.name)).collect();
+        if names.len() > output.len() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "too many column names were specified"));
+        }
+        output.iter_mut().zip(names).for_each(|(column, name)| column.name = name);
+        let create = ast::CreateTable { columns: Vec::new(), ..create };
         let mut columns: Vec<Column> = Vec::with_capacity(output.len());
         for column in output {
             if columns.iter().any(|before| before.name == column.name) {

@@ -4,6 +4,7 @@ use super::binder::Binder;
 use super::catalog::registry;
 use super::errors::no_operator;
 use super::json::json_operator;
+use super::rows::parts_of_row;
 use super::scope::Scope;
 use super::typed::{NOWHERE, Typed};
 use crate::error::unsupported;
@@ -71,6 +72,8 @@ impl Binder<'_> {
             }
             A::BinaryOp { left, op, right } => self.binary(expr, left, op, right, scope),
             A::UnaryOp { op, expr } => self.unary(*op, expr, scope),
+            A::IsNull(row) if let Some(parts) = parts_of_row(row) => self.test_row(&parts, true, scope),
+            A::IsNotNull(row) if let Some(parts) = parts_of_row(row) => self.test_row(&parts, false, scope),
             A::IsNull(_) | A::IsNotNull(_) | A::IsTrue(_) | A::IsNotTrue(_) | A::IsFalse(_) | A::IsNotFalse(_) => {
                 self.test(expr, scope)
             }
@@ -78,9 +81,9 @@ impl Binder<'_> {
             A::IsDistinctFrom(left, right) => self.same(left, right, true, scope),
             A::IsNotDistinctFrom(left, right) => self.same(left, right, false, scope),
             A::Between { expr, negated, low, high } => self.between(expr, low, high, *negated, scope),
-            A::InList { expr, list, negated } => match &**expr {
-                A::Tuple(row) => self.row_in_list(row, list, *negated, scope),
-                expr => self.in_list(expr, list, *negated, scope),
+            A::InList { expr, list, negated } => match parts_of_row(expr) {
+                Some(row) => self.row_in_list(&row, list, *negated, scope),
+                None => self.in_list(expr, list, *negated, scope),
             },
             A::Like { negated, any, expr, pattern, .. } if let Some((all, patterns)) = patterns(*any, pattern) => {
                 self.like_each(expr, patterns, all, (*negated, false), scope)
@@ -179,8 +182,10 @@ impl Binder<'_> {
             B::GtEq => Some(Comparison::GreaterOrEqual),
             _ => None,
         };
-        if let (A::Tuple(left), A::Tuple(right), Some(comparison)) = (left, right, comparison) {
-            return self.compare_rows(comparison, left, right, scope);
+        if let Some(comparison) = comparison
+            && let (Some(left), Some(right)) = (parts_of_row(left), parts_of_row(right))
+        {
+            return self.compare_rows(comparison, &left, &right, scope);
         }
         let (left, right) = (self.expr(left, scope)?, self.expr(right, scope)?);
         if let Some(comparison) = comparison {
@@ -286,11 +291,13 @@ impl Binder<'_> {
     }
 
     fn same(&mut self, left: &A, right: &A, negated: bool, scope: &Scope) -> Result<Typed, SqlError> {
-        let same = match (self.row_variable(left)?, self.row_variable(right)?) {
+        let same = match (self.fields_of_row(left, scope)?, self.fields_of_row(right, scope)?) {
             (Some(left), Some(right)) if left.len() == right.len() => {
-                let fields = left.into_iter().zip(right);
-                let same = fields.map(|((_, left), (_, right))| self.same_values(left, right));
+                let same = left.into_iter().zip(right).map(|(left, right)| self.same_values(left, right));
                 Expr::And(same.collect::<Result<_, _>>()?)
+            }
+            (Some(_), Some(_)) => {
+                return Err(SqlError::new(state::SYNTAX_ERROR, "unequal number of entries in row expressions"));
             }
             _ => {
                 let (left, right) = (self.expr(left, scope)?, self.expr(right, scope)?);

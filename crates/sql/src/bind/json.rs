@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::errors::no_function;
+use super::rows::parts_of_row;
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::error::unsupported;
@@ -10,9 +11,7 @@ use crate::parse::names::fold;
 use crate::types::type_name;
 use crate::{SqlError, state};
 use hotrow_storage::{Element, Type, Value};
-use sqlparser::ast::{
-    self, AccessExpr, BinaryOperator as B, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments, Subscript,
-};
+use sqlparser::ast::{self, AccessExpr, BinaryOperator as B, Expr as A, Subscript};
 
 /// Whether a type has no equality and no order: `json`, and arrays of it.
 fn is_json(ty: Type) -> bool {
@@ -104,18 +103,10 @@ impl Binder<'_> {
                 Err(error) if error.state == state::UNDEFINED_COLUMN => self.row_of_relation(name, scope)?.ok_or(error),
                 bound => bound,
             },
-            A::Tuple(list) => self.row_of_values(list, scope),
-            A::Function(function) if function.name.to_string().eq_ignore_ascii_case("row") => match &function.args {
-                FunctionArguments::List(list) => {
-                    let values = list.args.iter().map(|argument| match argument {
-                        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Ok(value.clone()),
-                        _ => Err(unsupported("this kind of argument")),
-                    });
-                    self.row_of_values(&values.collect::<Result<Vec<_>, _>>()?, scope)
-                }
-                _ => self.expr(argument, scope),
+            _ => match parts_of_row(argument) {
+                Some(parts) => self.row_of_values(&parts, scope),
+                None => self.expr(argument, scope),
             },
-            _ => self.expr(argument, scope),
         }
     }
 

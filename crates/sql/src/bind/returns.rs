@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::body::{Compiler, Wanted, binder};
+use super::rows::parts_of_row;
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::catalog::procedure::{Procedure, Returns};
@@ -312,13 +313,7 @@ fn fields(
     wanted: &[(String, Type)],
 ) -> Result<Option<Vec<PlannedValue>>, SqlError> {
     let given = match row {
-        ast::Expr::Tuple(list) => bound(binder, list.iter())?,
-        ast::Expr::Function(ast::Function { name, args: ast::FunctionArguments::List(list), .. })
-            if name.to_string().eq_ignore_ascii_case("row") =>
-        {
-            let Some(list) = list.args.iter().map(plain).collect::<Option<Vec<_>>>() else { return Ok(None) };
-            bound(binder, list.into_iter())?
-        }
+        row if let Some(parts) = parts_of_row(row) => bound(binder, parts.iter())?,
         // A cast to the type of the result says nothing new.
         ast::Expr::Cast { expr, .. } | ast::Expr::Nested(expr) => return fields(binder, expr, wanted),
         row => match binder.row_variable(row)? {

@@ -1,4 +1,4 @@
-//! Rows in expressions: `(a, b) < (1, 2)`, `(a, b) IN ((1, 2), (3, 4))`.
+//! Rows in expressions: `(a, b) < (1, 2)`, `ROW(a, b) IN ((1, 2), (3, 4))`, `(a, b) IS NULL`.
 
 use super::binder::Binder;
 use super::scope::Scope;
@@ -6,9 +6,49 @@ use super::typed::Typed;
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
 use crate::{SqlError, state};
-use sqlparser::ast::Expr as A;
+use sqlparser::ast::{Expr as A, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
+use std::borrow::Cow;
+
+/// Returns the parts of a row that is written as `(a, b)` or `ROW(a, b)`, or `None` if the expression is something
+/// else.
+pub(super) fn parts_of_row(expr: &A) -> Option<Cow<'_, [A]>> {
+    match expr {
+        A::Tuple(parts) => Some(Cow::Borrowed(parts)),
+        A::Function(Function { name, args: FunctionArguments::List(list), .. })
+            if name.to_string().eq_ignore_ascii_case("row") =>
+        {
+            let part = |argument: &FunctionArg| match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(part)) => Some(part.clone()),
+                _ => None,
+            };
+            list.args.iter().map(part).collect::<Option<Vec<_>>>().map(Cow::Owned)
+        }
+        _ => None,
+    }
+}
 
 impl Binder<'_> {
+    /// Binds the parts of a row: one that is written, or that of a variable. Returns `None` if the expression is no
+    /// row.
+    pub(super) fn fields_of_row(&mut self, expr: &A, scope: &Scope) -> Result<Option<Vec<Typed>>, SqlError> {
+        if let Some(fields) = self.row_variable(expr)? {
+            return Ok(Some(fields.into_iter().map(|(_, field)| field).collect()));
+        }
+        let Some(parts) = parts_of_row(expr) else { return Ok(None) };
+        parts.iter().map(|part| self.expr(part, scope)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Binds `(a, b) IS NULL`, which says that all parts are, or `(a, b) IS NOT NULL`, which says that none is.
+    pub(super) fn test_row(&mut self, parts: &[A], is_null: bool, scope: &Scope) -> Result<Typed, SqlError> {
+        let mut tests = Vec::with_capacity(parts.len());
+        for part in parts {
+            let typed = self.expr(part, scope)?;
+            let test = Expr::IsNull(Box::new(self.resolved(typed)?.0));
+            tests.push(if is_null { test } else { Expr::Not(Box::new(test)) });
+        }
+        Ok(Typed::bool(Expr::And(tests)))
+    }
+
     /// Binds `(a, b) <op> (c, d)`. Rows are equal if all their parts are; otherwise the first parts that differ decide.
     pub(super) fn compare_rows(
         &mut self,
@@ -65,8 +105,8 @@ impl Binder<'_> {
     ) -> Result<Typed, SqlError> {
         let mut tests = Vec::with_capacity(list.len());
         for candidate in list {
-            let A::Tuple(candidate) = candidate else { return Err(unsupported("a row beside what is none")) };
-            tests.push(self.compare_rows(Comparison::Equal, row, candidate, scope)?.expr);
+            let candidate = parts_of_row(candidate).ok_or_else(|| unsupported("a row beside what is none"))?;
+            tests.push(self.compare_rows(Comparison::Equal, row, &candidate, scope)?.expr);
         }
         let any = Expr::Or(tests);
         Ok(Typed::bool(if negated { Expr::Not(Box::new(any)) } else { any }))

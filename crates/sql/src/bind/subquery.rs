@@ -3,6 +3,7 @@
 use super::binder::Binder;
 use super::expr::like_operator;
 use super::query::{Bound, Locking};
+use super::rows::parts_of_row;
 use super::scope::{Level, Scope};
 use super::typed::Typed;
 use crate::error::unsupported;
@@ -118,12 +119,9 @@ impl Binder<'_> {
         while let A::Nested(inner) = left {
             left = inner;
         }
-        let left = match left {
-            A::Tuple(list) => list.as_slice(),
-            single => std::slice::from_ref(single),
-        };
+        let left = parts_of_row(left).unwrap_or_else(|| std::slice::from_ref(left).into());
         let mut operands = Vec::with_capacity(left.len());
-        for operand in left {
+        for operand in &*left {
             operands.push(self.expr(operand, scope)?);
         }
         let (bound, level) = self.query_of_expression(query, scope)?;

@@ -11,6 +11,7 @@
 //! | `string` | strings with escapes or between dollars |
 //! | `names`, `types` | from the syntax of names to the relations, procedures and types that they mean |
 //! | `size` | the memory that reading a text takes |
+//! | `named_columns` | the columns of CREATE TABLE AS, which sqlparser knows only with types |
 //! | `like` | the element LIKE of CREATE TABLE, which sqlparser knows only alone |
 //! | `conflict` | expressions and conditions in ON CONFLICT, which sqlparser does not know |
 //! | `grouping` | GROUP BY with GROUPING SETS, ROLLUP and CUBE, of which sqlparser knows some forms only |
@@ -32,6 +33,7 @@ mod explain;
 pub mod grouping;
 pub mod lex;
 pub mod like;
+pub mod named_columns;
 pub mod names;
 pub mod normalise;
 mod notifications;

@@ -1,7 +1,7 @@
 //! The use of crate sqlparser: its limits, and its errors in PostgreSQL's words.
 
 use super::lex::{self, Token, TokenKind, character_position};
-use super::{conflict, grouping, like, only, row_locks, sequence, signs, trim, window};
+use super::{conflict, grouping, like, named_columns, only, row_locks, sequence, signs, trim, window};
 use crate::depth::{Syntax, with_room};
 use crate::{SqlError, state};
 use sqlparser::ast;
@@ -22,6 +22,7 @@ pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> 
     row_locks::take_strengths(&mut tokens);
     sequence::sort_identity_clauses(&mut tokens);
     like::carry(&mut tokens);
+    named_columns::carry(&mut tokens);
     conflict::carry(&mut tokens);
     only::take(&mut tokens);
     grouping::carry(&mut tokens);

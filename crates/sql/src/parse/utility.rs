@@ -218,6 +218,8 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
         "close" => cursors::close(cursor)?,
         "vacuum" => maintenance(cursor, "VACUUM")?,
         "analyze" | "analyse" => maintenance(cursor, "ANALYZE")?,
+        "reindex" => reindex(cursor)?,
+        "cluster" => cluster(cursor)?,
         "checkpoint" => {
             cursor.advance();
             Utility::Checkpoint
@@ -500,6 +502,41 @@ fn maintenance(cursor: &mut Cursor<'_>, tag: &'static str) -> Result<Utility, Sq
         }
     }
     Ok(Utility::Maintenance { tag, tables })
+}
+
+/// Reads REINDEX. Indexes need no repair, so it does nothing but name what there is.
+fn reindex(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
+    cursor.advance();
+    if cursor.take_symbol(b'(') {
+        while !cursor.take_symbol(b')') {
+            cursor.any()?;
+        }
+    }
+    let kinds = ["table", "index", "schema", "database", "system"];
+    let Some(kind) = kinds.into_iter().find(|kind| cursor.take(kind)) else { return Err(cursor.unexpected()) };
+    cursor.take("concurrently");
+    let mut tables = Vec::new();
+    if !cursor.is_at_end() {
+        let name = cursor.qualified_name()?;
+        if kind == "table" || kind == "index" {
+            tables.push(name);
+        }
+    }
+    Ok(Utility::Maintenance { tag: "REINDEX", tables })
+}
+
+/// Reads CLUSTER, which does nothing: rows are in the order of their primary keys.
+fn cluster(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
+    cursor.advance();
+    cursor.take("verbose");
+    let mut tables = Vec::new();
+    if !cursor.is_at_end() {
+        tables.push(cursor.qualified_name()?);
+        if cursor.take("using") {
+            cursor.name()?;
+        }
+    }
+    Ok(Utility::Maintenance { tag: "CLUSTER", tables })
 }
 
 fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<RelationName>, SqlError> {

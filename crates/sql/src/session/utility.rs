@@ -88,11 +88,11 @@ impl Session {
             Utility::Checkpoint => self.checkpoint()?,
             Utility::Backup(folder) => self.back_up(folder)?,
             Utility::Maintenance { tag, tables } => {
-                for table in tables {
-                    let table = self.view().find(table);
-                    self.view().table(&table).ok_or_else(|| undefined_table(&table))?;
+                let mut tables = tables.iter().map(|table| self.view().find(table));
+                match tables.find(|table| !self.view().has_relation(table)) {
+                    Some(table) => return Err(undefined_table(&table).into()),
+                    None => Tag::Word(tag),
                 }
-                Tag::Word(tag)
             }
             Utility::LockTable { tables, exclusive, nowait } => self.lock_tables(tables, *exclusive, *nowait)?,
             Utility::Truncate { tables, restart, cascade } => {
