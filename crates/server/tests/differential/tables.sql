@@ -7,6 +7,9 @@ DROP TABLE IF EXISTS h, g, f;
 DROP TABLE IF EXISTS e;
 DROP TYPE IF EXISTS mood;
 DROP PROCEDURE IF EXISTS run;
+DROP TABLE IF EXISTS made;
+DROP SCHEMA IF EXISTS other CASCADE;
+DROP FUNCTION IF EXISTS named(int), named(text), named(numeric, int), counted, computed, next_made;
 DROP FUNCTION IF EXISTS half, total, deep, bump, watch, tell;
 CREATE TABLE a (id int PRIMARY KEY, b boolean, s smallint, i int, l bigint, r real, d double precision, n numeric(10, 2), m numeric,
     c char(5), v varchar(8), t text, y bytea, e date, p timestamp, z timestamptz, u uuid, w interval, q time);
@@ -76,6 +79,20 @@ BEGIN
     RETURN n;
 EXCEPTION WHEN integrity_constraint_violation THEN RETURN -1;
 END $$;
+CREATE SCHEMA other;
+CREATE FUNCTION named(int) RETURNS text LANGUAGE sql AS $$ SELECT 'int ' || $1 $$;
+CREATE FUNCTION named(text) RETURNS text LANGUAGE sql AS $$ SELECT 'text ' || $1 $$;
+CREATE FUNCTION named(numeric, int DEFAULT 2) RETURNS text LANGUAGE sql AS $$ SELECT 'numeric ' || $1 || ' ' || $2 $$;
+CREATE FUNCTION other.named(int) RETURNS text LANGUAGE sql SET search_path = other, public AS $$ SELECT 'other ' || public.named($1) $$;
+CREATE FUNCTION counted(tab text, low int) RETURNS bigint LANGUAGE plpgsql AS $$
+    DECLARE r bigint; BEGIN EXECUTE format('SELECT count(*) FROM %I WHERE id > $1', tab) INTO r USING low; RETURN r; END $$;
+CREATE FUNCTION computed(tab text, change int) RETURNS SETOF int LANGUAGE plpgsql AS $$
+    BEGIN
+        EXECUTE 'UPDATE ' || tab || ' SET u = u + $1 WHERE id = $2' USING change, 2;
+        RETURN QUERY EXECUTE format('SELECT u FROM %s WHERE id <= $1 ORDER BY id', tab) USING change;
+    END $$;
+CREATE FUNCTION next_made() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT coalesce(max(id), 0) + 1 FROM made); END $$;
+CREATE TABLE made (id int PRIMARY KEY DEFAULT next_made(), u int, name text DEFAULT named(7) || '.');
 CREATE FUNCTION below(top int) RETURNS TABLE (k int, v int) LANGUAGE sql STABLE AS $$ SELECT id, u FROM f WHERE id <= top $$;
 CREATE FUNCTION lifted(by int) RETURNS SETOF f LANGUAGE plpgsql AS $$
 DECLARE r f%ROWTYPE;
