@@ -10,6 +10,7 @@ use super::select_state::{Aggregates, SelectState};
 use super::source_text::SourceText;
 use super::surroundings::Surroundings;
 use super::variables::Variables;
+use crate::catalog::procedure::Procedure;
 use crate::catalog::{Table, Used, View};
 use crate::parse::names::{name_parts, object_name};
 use crate::schema::{RelationName, undefined_table};
@@ -47,6 +48,9 @@ pub(crate) struct Binder<'a> {
     /// Whether the plan is not run, since it is made for a definition: the bodies of functions that it calls are not
     /// bound, and what they mention need not exist yet.
     pub(super) defines: bool,
+    /// The calls of users' functions in the definition that is made, each with its place in the text. Those in the
+    /// views that it mentions are left out.
+    pub(super) called: Vec<(Location, Arc<Procedure>)>,
 }
 
 impl<'a> Binder<'a> {
@@ -68,6 +72,7 @@ impl<'a> Binder<'a> {
             may_match: false,
             matching: None,
             defines: false,
+            called: Vec::new(),
         }
     }
 

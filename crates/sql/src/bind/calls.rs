@@ -222,8 +222,12 @@ impl Binder<'_> {
             let message = format!("{what} specified, but {name} is not an aggregate function");
             return Err(self.locate(SqlError::new(state::WRONG_OBJECT_TYPE, message), span));
         }
+        let mut unfit = None;
         if !users.is_empty() {
-            return self.user_function(users, &parts, list, scope, span);
+            match self.user_function(users, &parts, list, scope, span)? {
+                Ok(call) => return Ok(call),
+                Err(error) => unfit = Some(error),
+            }
         }
         refuse_json_function(name, list)?;
         let sets = self.sets_bound();
@@ -263,7 +267,11 @@ impl Binder<'_> {
             }
             _ => self.plain_function(name, arguments),
         };
-        result.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error })
+        result.map_err(|error| match (error.state, unfit) {
+            (state::UNDEFINED_FUNCTION, Some(unfit)) => unfit,
+            _ if error.position.is_none() => self.locate(error, span),
+            _ => error,
+        })
     }
 
     /// Returns the error for a call of a function that no schema has.
@@ -328,7 +336,7 @@ impl Binder<'_> {
     }
 
     /// Binds a call of a function that needs no special treatment.
-    pub(super) fn plain_function(&mut self, name: &str, mut arguments: Vec<Typed>) -> Result<Typed, SqlError> {
+    fn plain_function(&mut self, name: &str, mut arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         if let Some(first) = arguments.first_mut()
             && OF_RELATIONS.contains(&name)
             && first.ty.is_none_or(Type::is_text)

@@ -1,10 +1,10 @@
 //! Binds the expressions of table definitions (DEFAULT, CHECK, generated columns) and those that ALTER TABLE evaluates.
 
 use super::binder::Binder;
+use super::called::write_schemas;
 use super::scope::Scope;
 use super::surroundings::Surroundings;
 use super::typed::Typed;
-use crate::catalog::procedure::Procedure;
 use crate::catalog::view::Meanings;
 use crate::catalog::{
     Computed, DefaultSource, DefaultValue, Mentioned, RowExpression, Table, Used, View, Written, visible_columns,
@@ -13,7 +13,7 @@ use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
 use crate::opaque::Opaque;
 use crate::parse::parse_expr;
-use crate::schema::{RelationName, undefined_table};
+use crate::schema::undefined_table;
 use crate::types::{Styles, now};
 use crate::{SqlError, state};
 use hotrow_storage::{TableSchema, Type, Value};
@@ -27,30 +27,23 @@ pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) 
         let mut binder = binder_of(&expression, view);
         binder.defines = true;
         let mut bound = binder.default_expression(&expression, column, ty)?;
-        let used = binder.used();
+        let mut syntax = (*expression.syntax).clone();
+        let functions = write_schemas(&mut syntax, &binder.called, view);
         let mut sequences = Vec::new();
         fix_sequences(&mut bound, &mut |name| {
             let id = view.named_sequence(name)?.id;
             sequences.push((name.to_owned(), id));
             Ok(id)
         })?;
-        let functions = functions_called(used);
-        if functions.is_empty() {
-            expression.keep(Opaque::new(bound));
-        }
-        let source = DefaultSource::Written(expression.calling(functions), sequences);
-        Ok(DefaultValue { source, types: vec![ty] })
+        let expression = match functions.is_empty() {
+            true => {
+                expression.keep(Opaque::new(bound));
+                expression
+            }
+            false => Written::new(Syntax::new(syntax), expression.styles).calling(functions),
+        };
+        Ok(DefaultValue { source: DefaultSource::Written(expression, sequences), types: vec![ty] })
     })
-}
-
-/// Returns the names by which an expression or query calls functions of users, each with the keys of the functions.
-pub(super) fn functions_called(used: Used) -> Vec<(RelationName, Vec<String>)> {
-    let Used { procedures, routine_names, .. } = used;
-    let called = |key: &String| procedures.iter().any(|known| known.key == *key);
-    let named = |(written, found): (RelationName, Vec<Arc<Procedure>>)| {
-        (written, found.iter().map(|known| known.key.clone()).filter(called).collect())
-    };
-    routine_names.into_iter().map(named).filter(|(_, keys): &(_, Vec<String>)| !keys.is_empty()).collect()
 }
 
 /// Binds the DEFAULT of a stored definition again. Its functions use the sequences that they used before, whatever the

@@ -78,7 +78,7 @@ fn value_or_row(ty: &ast::DataType, view: View<'_>) -> Result<Returns, SqlError>
 
 impl Binder<'_> {
     /// Binds a call of a name that users' procedures and functions have, those of `users`. If none of these fits best,
-    /// the name may mean a built-in function.
+    /// the name may mean a built-in function. Returns the error of a call that fits none of those with lists of types.
     pub(super) fn user_function(
         &mut self,
         users: Vec<Arc<Procedure>>,
@@ -86,27 +86,24 @@ impl Binder<'_> {
         list: &[FunctionArg],
         scope: &Scope,
         span: Span,
-    ) -> Result<Typed, SqlError> {
+    ) -> Result<Result<Typed, SqlError>, SqlError> {
         let located = |binder: &Self, error: SqlError| binder.locate(error, span);
         let given = self.given(list, |binder, expr| binder.expr(expr, scope))?;
         let chosen = match self.chosen("function", users, parts, &given) {
             Ok(Chosen::User(chosen)) => chosen,
             Ok(Chosen::BuiltIn(overload, wanted)) => {
                 let arguments = given.into_iter().map(|(_, typed)| typed).collect();
-                return self.built_in(&overload, &wanted, arguments).map_err(|error| located(self, error));
+                return self.built_in(&overload, &wanted, arguments).map(Ok).map_err(|error| located(self, error));
             }
-            // Some built-in functions have no list of overloads.
+            // Some built-in functions have no lists of types.
             Err(error) if parts.len() == 1 && error.state == state::UNDEFINED_FUNCTION => {
-                let arguments = given.into_iter().map(|(_, typed)| typed).collect();
-                let call = self.plain_function(&parts[0], arguments);
-                return call.map_err(|other| {
-                    located(self, if other.state == state::UNDEFINED_FUNCTION { error } else { other })
-                });
+                return Ok(Err(located(self, error)));
             }
             Err(error) => return Err(located(self, error)),
         };
         let procedure = chosen.procedure.clone();
         let Some(function) = &procedure.function else { return Err(located(self, is_procedure(parts, &given))) };
+        self.called.push((span.start, procedure.clone()));
         let ty = match function.returns {
             Returns::Value(ty) => ty,
             // An empty text stands for the value of `void`.
@@ -126,7 +123,7 @@ impl Binder<'_> {
             let rows = UserRows { name: procedure.plain_name().into(), callee: Opaque::new(callee), width: 1 };
             let function = RowSource::User(rows);
             let mut columns = self.set_columns(RowsOf { function, arguments, numbered: false }, vec![ty], span)?;
-            return columns.pop().ok_or_else(|| lost("a column"));
+            return columns.pop().map(Ok).ok_or_else(|| lost("a column"));
         }
         let invocation = Invocation {
             name: procedure.plain_name().into(),
@@ -134,7 +131,7 @@ impl Binder<'_> {
             arguments,
             is_strict: function.strict,
         };
-        Ok(Typed::new(Expr::Invoke(Box::new(invocation)), ty))
+        Ok(Ok(Typed::new(Expr::Invoke(Box::new(invocation)), ty)))
     }
 
     /// Returns the procedures and functions of users that a name may mean, and adds the name to what the plan depends
@@ -147,10 +144,9 @@ impl Binder<'_> {
         if let Some(keys) = self.around.fixed_functions(&written) {
             return Ok(keys.iter().filter_map(|key| self.view.procedure(key)).collect());
         }
+        // Even if users have none of the name now, they may have one under another search path.
         let users = self.view.routines(&written);
-        if !users.is_empty() {
-            self.depends.used.add_routine_name(&written, &users);
-        }
+        self.depends.used.add_routine_name(&written, &users);
         Ok(users)
     }
 
@@ -195,6 +191,7 @@ impl Binder<'_> {
             Some(Returns::Trigger) => return Err(self.locate(only_as_trigger(), span)),
             Some(_) => {}
         }
+        self.called.push((span.start, procedure.clone()));
         let (callee, arguments) = self.called_function(&chosen, given)?;
         let mut results = result_columns(&procedure, self.view, &mut self.depends.used)?;
         if results.is_empty() {

@@ -9,7 +9,7 @@ use super::scope::{Relation, Scope};
 use super::typed::Typed;
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
-use crate::parse::names::{fold, name_parts};
+use crate::parse::names::{fold, name_parts, object_name};
 use crate::plan::Node;
 use crate::plan::table_function::{JsonRecords, RowSource, RowsOf};
 use crate::{OutputColumn, SqlError, state};
@@ -107,8 +107,10 @@ impl Binder<'_> {
     fn base_columns(&mut self, base: &A, function: &str) -> Result<Columns, SqlError> {
         if let A::Cast { expr, data_type, .. } = base
             && matches!(&**expr, A::Value(value) if value.value == ast::Value::Null)
-            && let Some(relation) = relation_of(data_type, self.view)?
+            && let ast::DataType::Custom(name, _) = data_type
+            && relation_of(data_type, self.view)?.is_some()
         {
+            let relation = self.found(&object_name(name)?)?;
             let columns = columns_of(self.view, &relation, &mut self.depends.used)?;
             return Ok(columns.into_iter().map(|(name, ty)| (name, ty, Expr::NULL)).collect());
         }

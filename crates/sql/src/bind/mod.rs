@@ -41,6 +41,7 @@
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
 //! | `ddl`, `index` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE; those of indexes |
 //! | `procedure`, `function`, `trigger` | procedures and CALL; functions of users and their calls; triggers |
+//! | `called` | the functions of users that a view or a default calls |
 //! | `overload` | the choice among users' and built-in functions of one name |
 //! | `body`, `variables` | the statements of bodies, and the variables that they name |
 //! | `enclosing`, `returns` | the bodies around a statement, and the results of bodies |
@@ -54,6 +55,7 @@ mod array;
 mod binder;
 pub(crate) mod body;
 mod bounds;
+mod called;
 mod calls;
 mod catalog;
 mod changes;

@@ -17,14 +17,14 @@ pub(super) struct Surroundings {
     pub(super) named: Vec<WithQuery>,
     /// Whether the query that is bound next is the statement itself, whose WITH may change rows.
     pub(super) is_top: bool,
-    /// The meanings of names in the view whose query is bound.
-    pub(super) fixed: Meanings,
+    /// The meanings of names in the view or the default that is bound; `None` if names have their present meanings.
+    pub(super) fixed: Option<Meanings>,
 }
 
 impl Surroundings {
     /// Returns the surroundings of a query in which names have these meanings.
     pub(super) fn of_view(fixed: Meanings) -> Self {
-        Self { fixed, ..Self::default() }
+        Self { fixed: Some(fixed), ..Self::default() }
     }
 
     /// Looks the name of a column up in the queries around, from the innermost out. Returns the column as the bound
@@ -46,11 +46,13 @@ impl Surroundings {
 
     /// Returns the full name that a view has fixed for a name of a relation, or `None` if it has fixed none.
     pub(super) fn fixed(&self, written: &RelationName) -> Option<&str> {
-        self.fixed.relations.iter().find(|(known, _)| known == written).map(|(_, name)| name.as_str())
+        self.fixed.as_ref()?.relations.iter().find(|(known, _)| known == written).map(|(_, name)| name.as_str())
     }
 
-    /// Returns the keys of the functions that a view has fixed for a name, or `None` if it has fixed none.
+    /// Returns the keys of the users' functions that a view or a default calls by a name, or `None` if names have their
+    /// present meanings.
     pub(super) fn fixed_functions(&self, written: &RelationName) -> Option<&[String]> {
-        self.fixed.functions.iter().find(|(known, _)| known == written).map(|(_, keys)| &keys[..])
+        let fixed = &self.fixed.as_ref()?.functions;
+        Some(fixed.iter().find(|(known, _)| known == written).map(|(_, keys)| &keys[..]).unwrap_or_default())
     }
 }

@@ -1,7 +1,7 @@
 //! Views: makes their definitions, and binds them as FROM items.
 
 use super::binder::Binder;
-use super::ddl::functions_called;
+use super::called::write_schemas;
 use super::query::{From, Locking, Stars};
 use super::scope::{Named, Scope};
 use super::surroundings::Surroundings;
@@ -19,19 +19,19 @@ use hotrow_txn::LockFor;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor};
 
 /// Makes the definition of a view from its query. `names` are the names of the first columns; the other columns keep
-/// the names that the query gives them. `fixed` says what names in the query mean.
+/// the names that the query gives them. `fixed` says what names in the query mean, if it is that of a view already.
 pub(crate) fn define_view(
     name: &str,
     names: &[String],
     query: &ast::Query,
-    fixed: &Meanings,
+    fixed: Option<&Meanings>,
     view: View<'_>,
 ) -> Result<StoredView, SqlError> {
     with_room(|| {
         let mut binder = Binder::new("", 0, view, Vec::new());
         binder.source.stars = Some(Stars::new());
         binder.defines = true;
-        binder.around = Surroundings::of_view(fixed.clone());
+        binder.around = fixed.cloned().map_or_else(Surroundings::default, Surroundings::of_view);
         let (_, mut columns) = binder.query(query)?;
         if !binder.parameters.types.is_empty() {
             return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"));
@@ -52,6 +52,7 @@ pub(crate) fn define_view(
         let stars = binder.source.stars.take().unwrap_or_default();
         let mut query = query.clone();
         write_out(&mut query, &stars);
+        let functions = write_schemas(&mut query, &binder.called, view);
         let used = binder.used();
         let mut relations: Vec<_> = used.tables.iter().map(|table| table.name().to_owned()).collect();
         relations.extend(used.views.iter().map(|view| view.name.clone()));
@@ -59,9 +60,8 @@ pub(crate) fn define_view(
             true => None,
             false => view.with_qualified_types(&restored(query.to_string()))?,
         };
-        let relations_named = fixed.relations.iter().cloned().chain(used.names.iter().cloned()).collect();
-        let functions = fixed.functions.iter().cloned().chain(functions_called(used)).collect();
-        let names = Meanings { relations: relations_named, functions };
+        let before = fixed.map(|fixed| fixed.relations.iter()).into_iter().flatten();
+        let names = Meanings { relations: before.cloned().chain(used.names).collect(), functions };
         let query = qualified.map_or_else(|| Ok(Syntax::new(query)), |text| parse_query(&text))?;
         let (name, styles) = (name.to_owned(), view.styles);
         Ok(StoredView { name, columns, styles, query, relations, names, comments: Comments::new() })
@@ -72,7 +72,7 @@ pub(crate) fn define_view(
 pub(crate) fn holds(stored: &StoredView, view: View<'_>) -> bool {
     let names: Vec<_> = stored.columns.iter().map(|column| column.name.clone()).collect();
     let view = View { styles: stored.styles, ..view };
-    let now = define_view(&stored.name, &names, &stored.query, &stored.names, view);
+    let now = define_view(&stored.name, &names, &stored.query, Some(&stored.names), view);
     now.is_ok_and(|now| are_alike(&now.columns, &stored.columns))
 }
 
@@ -126,9 +126,10 @@ impl Binder<'_> {
         let styles = std::mem::replace(&mut self.view.styles, view.styles);
         let (source, variables) = (std::mem::take(&mut self.source), self.parameters.variables.take());
         let locking = std::mem::replace(&mut self.locking, locked);
+        let called = std::mem::take(&mut self.called);
         let bound = self.inner_query(&view.query).and_then(|mut bound| self.settle(&mut bound).map(|()| bound));
         (self.around, self.view.styles, self.locking) = (around, styles, locking);
-        (self.source, self.parameters.variables) = (source, variables);
+        (self.source, self.parameters.variables, self.called) = (source, variables, called);
         let bound = bound?;
         let types = |columns: &[OutputColumn]| columns.iter().map(|column| column.ty).collect::<Vec<_>>();
         if types(&bound.columns) != types(&view.columns) {

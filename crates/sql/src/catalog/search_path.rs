@@ -77,29 +77,34 @@ impl View<'_> {
     }
 
     /// Returns the procedures and functions that a written name may mean: those of its schema, or else those of the
-    /// schemas of the search path, in its order. One that has the same types of arguments as one before is left out.
+    /// schemas of the search path, in its order.
     pub fn routines(&self, name: &RelationName) -> Vec<Arc<Procedure>> {
         match (&name.schema, self.path) {
             _ if self.check_database(name).is_err() => Vec::new(),
             (Some(schema), _) => self.procedures_named(&full(self.schema_of(schema), &name.name)),
             (None, None) => self.procedures_named(&name.name),
             (None, Some(path)) => {
-                let mut all: Vec<Arc<Procedure>> = Vec::new();
-                for schema in &path.schemas {
-                    for found in self.procedures_named(&full(schema, &name.name)) {
-                        if !all.iter().any(|known| known.has_inputs_of(&found)) {
-                            all.push(found);
-                        }
-                    }
-                }
-                all
+                let named = |schema: &String| self.procedures_named(&full(schema, &name.name));
+                path.schemas.iter().flat_map(named).collect()
             }
         }
     }
 
+    /// Returns the procedures and functions that a written name may mean, without those that have the same types of
+    /// arguments as one before them.
+    pub fn visible_routines(&self, name: &RelationName) -> Vec<Arc<Procedure>> {
+        let mut visible: Vec<Arc<Procedure>> = Vec::new();
+        for found in self.routines(name) {
+            if !visible.iter().any(|known| known.has_inputs_of(&found)) {
+                visible.push(found);
+            }
+        }
+        visible
+    }
+
     /// Whether the name of a procedure or function, written without its schema, may mean it.
     pub fn is_visible_routine(&self, procedure: &Procedure) -> bool {
-        let found = self.routines(&RelationName::alone(procedure.plain_name()));
+        let found = self.visible_routines(&RelationName::alone(procedure.plain_name()));
         found.iter().any(|known| known.key == procedure.key)
     }
 

@@ -94,8 +94,8 @@ impl Ddl<'_> {
         Ok(drop.tag())
     }
 
-    /// Drops a procedure or function, and with it the triggers that run it and the views that call it if `cascade` is
-    /// set.
+    /// Drops a procedure or function, and with it the triggers that run it and the views and defaults that call it if
+    /// `cascade` is set.
     ///
     /// # Errors
     /// 2BP01 if there are any and `cascade` is not set.
@@ -202,7 +202,7 @@ impl Ddl<'_> {
         if let Some(schema) = name.schema.as_deref().filter(|schema| !view.knows_schema(schema)) {
             return Err(undefined_schema(schema));
         }
-        let mut found = view.routines(name);
+        let mut found = view.visible_routines(name);
         let is_of_kind = |known: &Procedure| kind == RoutineKind::Routine || known.word() == kind.word();
         let Some(types) = types.as_ref().map(|_| self.types(routine)).transpose()? else {
             found.retain(|known| is_of_kind(known));
@@ -401,6 +401,10 @@ fn check_replaced(known: &Procedure, new: &Procedure, replace: bool) -> Result<(
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).detail(detail));
     }
     let hint = format!("Use DROP {} {} first.", new.word().to_uppercase(), known.identity());
+    if known.inputs().zip(new.inputs()).any(|(known, new)| known.default.is_some() && new.default.is_none()) {
+        let message = "cannot remove parameter defaults from existing function";
+        return Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message).hint(hint));
+    }
     let named = known.inputs().zip(new.inputs()).filter_map(|(known, new)| Some((known.name.as_ref()?, new)));
     if let Some((name, _)) = named.into_iter().find(|(name, new)| new.name.as_ref() != Some(*name)) {
         let message = format!("cannot change name of input parameter \"{name}\"");

@@ -17,6 +17,7 @@ use crate::types::{Styles, encode_text};
 use crate::{OutputColumn, SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
+use hotrow_txn::Abort;
 use std::ops::Range;
 
 /// Returns the text after EXECUTE. `ty` is the type of its value.
@@ -114,13 +115,23 @@ impl Exec<'_> {
             for lock in planned.used.locks() {
                 let limit = context.settings.borrow().duration("lock_timeout");
                 let locks = &mut *self.locks;
-                lock_outcome(locks.acquire(lock, Mode::Shared, (context.shared(), &context.entry), limit)?)?;
+                let wake = locks.acquire(lock, Mode::Shared, (context.shared(), &context.entry), limit);
+                lock_outcome(wake.map_err(given_up)?)?;
             }
             // The definitions may have changed while we waited.
             if planned.used.is_current(view) {
                 return Ok(Ready::Plan(Box::new(planned), parameters));
             }
         }
+    }
+}
+
+/// Makes an abort of an error that gives up the transaction, so that no handler takes it.
+fn given_up(error: SqlError) -> Fail {
+    match error.state {
+        state::DEADLOCK_DETECTED => Abort::Deadlock.into(),
+        state::SERIALIZATION_FAILURE => Abort::Conflict.into(),
+        _ => error.into(),
     }
 }
 

@@ -232,16 +232,18 @@ impl<'x> Running<'_, 'x> {
             }
         };
         self.check_writes(&statement.plan)?;
+        if wanted > 0 && statement.columns().is_none() {
+            let message = "INTO used with a command that cannot return data";
+            return Err(SqlError::new(state::SYNTAX_ERROR, message).into());
+        }
         let (mut rows, read_only, memory) = (Vec::new(), self.read_only, self.exec.env.memory);
-        let is_query = matches!(statement.plan, Plan::Query(_));
         let env = Env { params: &parameters, ..self.exec.env };
         let count = self.exec.with_env(env).rows(&statement.plan, read_only, &mut |row| {
             if rows.len() < wanted {
                 memory.check_push(&rows)?;
                 rows.push(owned(row, width(row)));
             }
-            let is_over = is_query && wanted > 0 && rows.len() == wanted;
-            Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            Ok(ControlFlow::Continue(()))
         });
         let count = count.map_err(|fail| within_statement(fail, &text))?;
         Ok((count, Rows { rows, columns: statement.columns().unwrap_or_default().to_vec() }))

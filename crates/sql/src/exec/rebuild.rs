@@ -90,11 +90,33 @@ impl Ddl<'_> {
                 break value;
             }
         };
+        let rows = self.count(table)?;
+        let values = self.values_of(&value, rows);
+        // Notices are the statement's, whether it fails or not.
+        let notices = self.context.notices.take();
+        self.notices.extend(notices);
+        let values = values?;
+        if self.count(table)? != rows {
+            let message = format!(
+                "cannot ALTER TABLE \"{}\" because it is being used by active queries in this session",
+                table.plain_name()
+            );
+            return Err(SqlError::new(state::OBJECT_IN_USE, message).into());
+        }
+        Ok(NewColumn::Each(values))
+    }
+
+    fn count(&mut self, table: &Table) -> Result<usize, Fail> {
         let mut rows = 0;
         self.txn.scan(&scan::everything(table), &mut |_| {
             rows += 1;
             ControlFlow::Continue(())
         })?;
+        Ok(rows)
+    }
+
+    /// Evaluates an expression so often.
+    fn values_of(&mut self, value: &Expr, rows: usize) -> Result<Vec<Value<'static>>, Fail> {
         let (mut values, mut scratch) = (Vec::new(), Vec::new());
         let env = Env { context: Some(&*self.context), ..self.env };
         let (txn, engine, locks, deferred) = (&mut *self.txn, self.engine, &mut *self.locks, &mut *self.deferred);
@@ -104,7 +126,7 @@ impl Ddl<'_> {
             env.memory.check_push(&values)?;
             values.push(exec.with_subqueries(|env| Ok(value.eval(env, &Input::NONE)?.into_owned()))?);
         }
-        Ok(NewColumn::Each(values))
+        Ok(values)
     }
 
     /// Checks that the existing rows of a table satisfy the newest CHECK constraints.

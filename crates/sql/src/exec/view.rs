@@ -5,7 +5,7 @@ use super::ddl::{Ddl, shown};
 use crate::bind::{define_view, holds, not_a_table};
 use crate::catalog::is_temporary;
 use crate::catalog::procedure::{lock_of, name_in};
-use crate::catalog::view::{Meanings, StoredView};
+use crate::catalog::view::StoredView;
 use crate::error::unsupported;
 use crate::parse::names::{fold, object_name};
 use crate::schema::duplicate_table;
@@ -21,7 +21,7 @@ impl Ddl<'_> {
         refuse_exotic(create)?;
         let names: Vec<_> = create.columns.iter().map(|column| fold(&column.name)).collect();
         let written = object_name(&create.name)?;
-        let shown = define_view("", &names, &create.query, &Meanings::default(), self.view())?.relations;
+        let shown = define_view("", &names, &create.query, None, self.view())?.relations;
         let uses_temporary = shown.iter().any(|relation| is_temporary(relation));
         if uses_temporary && !create.temporary && !self.view().is_for_temporary(&written) {
             let message = format!("view \"{}\" will be a temporary view", written.name);
@@ -37,7 +37,7 @@ impl Ddl<'_> {
             }
             .into());
         }
-        let define = |ddl: &Self| define_view(&name, &names, &create.query, &Meanings::default(), ddl.view());
+        let define = |ddl: &Self| define_view(&name, &names, &create.query, None, ddl.view());
         let draft = define(self)?;
         if draft.relations.contains(&name) {
             let message = format!("infinite recursion detected in rules for relation \"{name}\"");

@@ -84,7 +84,7 @@ pub(super) fn generation(table: &Table, column: usize) -> Option<String> {
 
 /// Formats a constant of a definition: with quotes and the name of its type, unless its text alone is read as a value
 /// of the type.
-fn constant(value: &Value<'_>, ty: Type, context: &SessionContext) -> String {
+pub(super) fn constant(value: &Value<'_>, ty: Type, context: &SessionContext) -> String {
     if let Value::Bool(value) = value {
         return value.to_string();
     }

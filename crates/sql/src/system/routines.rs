@@ -1,6 +1,7 @@
 //! Procedures, functions and triggers: rows of `pg_proc`, `pg_trigger`, `pg_language` and `information_schema`, and
 //! definitions as SQL.
 
+use super::describe::constant;
 use super::objects::{OWNER, number_of_schema, type_of_number};
 use super::relation::{Rows, oid, text};
 use crate::catalog::Table;
@@ -241,8 +242,12 @@ fn arguments(context: &SessionContext, procedure: &Procedure, complete: bool) ->
         let name = argument.name.as_deref().map(quoted);
         let ty = name_of_type(context, argument.ty);
         let default = argument.default.as_ref().filter(|_| complete).map(|default| {
-            let value = default.value();
-            format!("DEFAULT {}", if value == Expr::NULL { "NULL".to_owned() } else { shown(&value, None) })
+            let value = match default.value() {
+                Expr::NULL => "NULL".to_owned(),
+                Expr::Const(value) => constant(&value, argument.ty, context),
+                value => shown(&value, None),
+            };
+            format!("DEFAULT {value}")
         });
         let parts = [mode.map(str::to_owned), name, Some(ty), default];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")

@@ -1,13 +1,15 @@
-//! The queries of views, and the defaults that call functions, as SQL for a search path: a name is written with its
-//! schema if it would not be found without it.
+//! The queries of views, and the defaults that call functions, as SQL for a search path: the name of a relation is
+//! written with its schema if it would not be found without it, that of a function also if there are others of it.
 
 use crate::SqlError;
+use crate::catalog::procedure::name_in;
 use crate::catalog::view::{Meanings, StoredView};
 use crate::catalog::{View, Written};
 use crate::depth::with_room;
+use crate::expr::overloads;
 use crate::parse::names::{fold, object_name};
 use crate::parse::window::restored;
-use crate::schema::{quoted, split};
+use crate::schema::{RelationName, plain, quoted, split};
 use sqlparser::ast::{self, Expr, ObjectName, Query, TableFactor, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
 
@@ -51,24 +53,26 @@ struct Names<'v> {
 impl Names<'_> {
     fn write_relation(&self, name: &mut ObjectName) {
         let Ok(written) = object_name(name) else { return };
-        if written.schema.is_none() && self.hidden.contains(&written.name) {
+        let is_hidden = |name: &str| self.hidden.iter().any(|known| known == name);
+        if written.schema.is_none() && is_hidden(&written.name) {
             return;
         }
         let known = self.meanings.relations.iter().find(|(known, _)| *known == written);
         if let Some((_, full)) = known {
-            *name = name_of(full, self.view.is_visible(full));
+            *name = name_of(full, self.view.is_visible(full) && !is_hidden(plain(full)));
         }
     }
 
-    /// Writes the name of a function. One that means functions of several schemas stays as it is.
+    /// Writes the name of a function, with its schema unless the path finds no other function of the name: another one
+    /// may fit better.
     fn write_function(&self, name: &mut ObjectName) {
         let Ok(written) = object_name(name) else { return };
         let Some((_, keys)) = self.meanings.functions.iter().find(|(known, _)| *known == written) else { return };
-        let mut found = keys.iter().filter_map(|key| self.view.procedure(key));
-        let Some(first) = found.next() else { return };
-        if found.all(|other| other.name == first.name) {
-            *name = name_of(&first.name, self.view.is_visible_routine(&first));
-        }
+        let Some(first) = keys.first() else { return };
+        let plain_name = plain(name_in(first));
+        let found = self.view.routines(&RelationName::alone(plain_name));
+        let is_alone = matches!((&found[..], &keys[..]), ([only], [key]) if only.key == *key);
+        *name = name_of(name_in(first), is_alone && overloads(plain_name).is_empty());
     }
 }
 
@@ -112,8 +116,11 @@ impl VisitorMut for Names<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Function(function) = expr {
-            self.write_function(&mut function.name);
+        match expr {
+            Expr::Function(function) => self.write_function(&mut function.name),
+            // The type is that of a relation's rows.
+            Expr::Cast { data_type: ast::DataType::Custom(name, _), .. } => self.write_relation(name),
+            _ => {}
         }
         ControlFlow::Continue(())
     }

@@ -105,13 +105,14 @@ fn settle_open<C: Candidate>(candidates: &mut Vec<C>, given: &[Option<Type>]) {
             candidates.retain(takes);
         }
     }
-    // If several candidates are left, open arguments may be of the type that all other arguments have.
+    // If several candidates are left, open arguments may be of the type that all other arguments have, or become what a
+    // candidate wants.
     let mut known = given.iter().flatten();
     if let Some(first) = known.next()
         && candidates.len() > 1
         && known.all(|other| is_same(*other, *first))
     {
-        let takes = |candidate: &C| open().all(|at| is_same(candidate.arguments()[at], *first));
+        let takes = |candidate: &C| open().all(|at| can_cast(*first, candidate.arguments()[at], Strictness::Implicit));
         if candidates.iter().filter(|candidate| takes(candidate)).count() == 1 {
             candidates.retain(takes);
         }
@@ -165,7 +166,7 @@ fn category(ty: Type) -> Category {
 }
 
 fn is_preferred(ty: Type) -> bool {
-    matches!(ty, Type::Bool | Type::Float8 | Type::Text | Type::TimestampTz(_) | Type::Interval(_))
+    matches!(ty, Type::Bool | Type::Float8 | Type::Oid | Type::Text | Type::TimestampTz(_) | Type::Interval(_))
 }
 
 /// Returns all overloads of the SQL function with this name.

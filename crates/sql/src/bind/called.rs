@@ -1,0 +1,89 @@
+//! The functions of users that a definition calls, and the types of the columns that it lists. The definition keeps
+//! them whatever the search path is later and whatever other functions are made: their names get their schemas in its
+//! syntax.
+
+use super::binder::span_of;
+use crate::catalog::View;
+use crate::catalog::procedure::Procedure;
+use crate::parse::names::name_parts;
+use crate::schema::{RelationName, quoted, split};
+use hotrow_sync::Arc;
+use sqlparser::ast::{self, Expr, ObjectName, TableFactor, VisitMut, VisitorMut};
+use sqlparser::tokenizer::Location;
+use std::ops::ControlFlow;
+
+/// Writes the schemas of called functions into the syntax of a definition. `calls` has the place of each call in its
+/// text, and the function that it calls. Returns the names, each with the keys of the
+/// functions that are called by it.
+pub(super) fn write_schemas(
+    syntax: &mut impl VisitMut,
+    calls: &[(Location, Arc<Procedure>)],
+    view: View<'_>,
+) -> Vec<(RelationName, Vec<String>)> {
+    // The visitor never breaks.
+    let _ = syntax.visit(&mut Writer { calls, view });
+    let mut functions: Vec<(RelationName, Vec<String>)> = Vec::new();
+    for (_, procedure) in calls {
+        let name = RelationName::within(procedure.schema_name(), procedure.plain_name());
+        match functions.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, keys)) if keys.contains(&procedure.key) => {}
+            Some((_, keys)) => keys.push(procedure.key.clone()),
+            None => functions.push((name, vec![procedure.key.clone()])),
+        }
+    }
+    functions
+}
+
+struct Writer<'c> {
+    calls: &'c [(Location, Arc<Procedure>)],
+    view: View<'c>,
+}
+
+impl Writer<'_> {
+    fn write(&self, name: &mut ObjectName) {
+        let at = span_of(name).start;
+        if let Some((_, procedure)) = self.calls.iter().find(|(place, _)| *place == at) {
+            *name = name_of([procedure.schema_name(), procedure.plain_name()]);
+        }
+    }
+
+    /// Writes the name of a column's type.
+    fn write_type(&self, ty: &mut ast::DataType) {
+        if let ast::DataType::Custom(name, _) = ty
+            && let Some(made) = name_parts(name).ok().and_then(|parts| self.view.named_enumeration(&parts))
+        {
+            let (schema, plain) = split(&made.name);
+            *name = name_of([schema, plain]);
+        }
+    }
+}
+
+impl VisitorMut for Writer<'_> {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } = factor {
+            self.write(name);
+        }
+        if let TableFactor::Table { alias: Some(alias), .. } | TableFactor::Function { alias: Some(alias), .. } = factor
+        {
+            alias.columns.iter_mut().filter_map(|column| column.data_type.as_mut()).for_each(|ty| self.write_type(ty));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr {
+            self.write(&mut function.name);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn name_of(parts: [&str; 2]) -> ObjectName {
+    ObjectName::from(parts.map(ident).to_vec())
+}
+
+fn ident(name: &str) -> ast::Ident {
+    if quoted(name) == name { ast::Ident::new(name) } else { ast::Ident::with_quote('"', name) }
+}
