@@ -253,10 +253,12 @@ fn tables_and_procedures_of_others_are_not_dropped_unasked() {
     check(&format!("{line} --replace-tables"), 0, &[" ok"]);
     let line = "bench transfers --accounts 100 --by call --seconds 0.1 --warmup 0 --over-wire";
     let line = format!("{line} --url {}", server.url());
+    server.psql("CREATE PROCEDURE transfer(int, int, bigint) LANGUAGE SQL AS $$ $$");
     server.psql("CREATE PROCEDURE transfer() LANGUAGE SQL AS $$ $$");
     check(&line, 1, &["has a procedure transfer already", "--replace-tables"]);
-    assert_eq!(server.psql("CALL transfer()").as_deref(), Some(""));
+    assert_eq!(server.psql("CALL transfer(1, 2, 3)").as_deref(), Some(""));
     check(&format!("{line} --replace-tables"), 0, &[" ok"]);
+    assert_eq!(server.psql("CALL transfer()").as_deref(), Some(""));
     check(&line, 0, &["by CALL", " ok"]);
 }
 

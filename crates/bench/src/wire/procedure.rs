@@ -10,6 +10,8 @@ use tokio_postgres::error::SqlState;
 pub(crate) struct ServerProcedure {
     /// The name of the procedure.
     pub name: &'static str,
+    /// The name with the types of the arguments that go in.
+    pub signature: &'static str,
     /// The statement that makes the procedure.
     pub create: &'static str,
     /// The CALL, with a parameter for each argument that goes in.
@@ -20,7 +22,7 @@ impl ServerProcedure {
     /// Makes the procedure on a server.
     ///
     /// # Errors
-    /// If the server has a procedure of that name already, or refuses this one.
+    /// If the server has a procedure of that signature already, or refuses this one.
     pub(super) fn create_on(&self, target: &Target, runtime: &Runtime) -> Result<(), String> {
         let name = self.name;
         runtime.block_on(target.admin.batch_execute(self.create)).map_err(|error| match error.code() {
@@ -31,12 +33,12 @@ impl ServerProcedure {
         })
     }
 
-    /// Drops the procedure of that name, if the server has one.
+    /// Drops the procedure of that signature, if the server has one.
     ///
     /// # Errors
     /// If the server refuses.
     pub(super) fn drop_on(&self, target: &Target, runtime: &Runtime) -> Result<(), String> {
-        let sql = format!("DROP PROCEDURE IF EXISTS {}", self.name);
+        let sql = format!("DROP PROCEDURE IF EXISTS {}", self.signature);
         runtime.block_on(target.admin.batch_execute(&sql)).map_err(|error| explain(&error))
     }
 }

@@ -5,8 +5,8 @@
 use super::binder::span_of;
 use crate::catalog::View;
 use crate::catalog::procedure::Procedure;
-use crate::parse::names::name_parts;
-use crate::schema::{RelationName, quoted, split};
+use crate::parse::names::{name_parts, syntax_of};
+use crate::schema::{RelationName, split};
 use hotrow_sync::Arc;
 use sqlparser::ast::{self, Expr, ObjectName, TableFactor, VisitMut, VisitorMut};
 use sqlparser::tokenizer::Location;
@@ -43,7 +43,7 @@ impl Writer<'_> {
     fn write(&self, name: &mut ObjectName) {
         let at = span_of(name).start;
         if let Some((_, procedure)) = self.calls.iter().find(|(place, _)| *place == at) {
-            *name = name_of([procedure.schema_name(), procedure.plain_name()]);
+            *name = syntax_of([procedure.schema_name(), procedure.plain_name()]);
         }
     }
 
@@ -53,7 +53,7 @@ impl Writer<'_> {
             && let Some(made) = name_parts(name).ok().and_then(|parts| self.view.named_enumeration(&parts))
         {
             let (schema, plain) = split(&made.name);
-            *name = name_of([schema, plain]);
+            *name = syntax_of([schema, plain]);
         }
     }
 }
@@ -78,12 +78,4 @@ impl VisitorMut for Writer<'_> {
         }
         ControlFlow::Continue(())
     }
-}
-
-fn name_of(parts: [&str; 2]) -> ObjectName {
-    ObjectName::from(parts.map(ident).to_vec())
-}
-
-fn ident(name: &str) -> ast::Ident {
-    if quoted(name) == name { ast::Ident::new(name) } else { ast::Ident::with_quote('"', name) }
 }

@@ -2,7 +2,7 @@
 
 use super::lex::cut_name;
 use crate::error::unsupported;
-use crate::schema::RelationName;
+use crate::schema::{RelationName, quoted};
 use crate::{SqlError, state};
 use sqlparser::ast;
 
@@ -45,4 +45,13 @@ pub(crate) fn relation_name(parts: &[String]) -> Result<RelationName, SqlError> 
         }
         [] => Err(SqlError::new(state::INVALID_NAME, "a name is missing")),
     }
+}
+
+/// Returns the syntax of a name with these parts. They are in double quotes where necessary.
+pub(crate) fn syntax_of<'p>(parts: impl IntoIterator<Item = &'p str>) -> ast::ObjectName {
+    let ident = |part: &str| match quoted(part) == part {
+        true => ast::Ident::new(part),
+        false => ast::Ident::with_quote('"', part),
+    };
+    ast::ObjectName::from(parts.into_iter().map(ident).collect::<Vec<_>>())
 }

@@ -44,4 +44,6 @@ pub(crate) use objects::{
 };
 pub(crate) use operator_classes::has as has_operator_class;
 pub use relation::SystemRelation;
-pub(crate) use routines::{routine_arguments, routine_body, routine_definition, routine_result, trigger_definition};
+pub(crate) use routines::{
+    is_visible_routine, routine_arguments, routine_body, routine_definition, routine_result, trigger_definition,
+};

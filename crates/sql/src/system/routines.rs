@@ -8,7 +8,7 @@ use crate::catalog::Table;
 use crate::catalog::procedure::{Argument, Procedure, Returns, numbered};
 use crate::catalog::trigger::Trigger;
 use crate::context::SessionContext;
-use crate::expr::{Expr, shown};
+use crate::expr::{Candidate, Expr, overloads, shown};
 use crate::parse::procedure::{ArgumentMode, Language, Volatility};
 use crate::parse::trigger::{TriggerEvent, TriggerTime};
 use crate::schema::{SEARCH_PATH, parse_path, quoted};
@@ -40,6 +40,15 @@ pub(super) fn number_of(context: &SessionContext, key: &str) -> u32 {
 
 fn find(context: &SessionContext, number: u32) -> Option<Arc<Procedure>> {
     context.view().procedures().into_iter().find(|known| number_of(context, &known.key) == number)
+}
+
+/// Whether the search path finds the procedure or function with this OID, and no built-in function with the same types
+/// of arguments hides it. Returns `None` if there is none.
+pub(crate) fn is_visible_routine(context: &SessionContext, number: u32) -> Option<bool> {
+    let known = find(context, number)?;
+    let inputs: Vec<_> = known.inputs().map(|argument| argument.ty).collect();
+    let hides = overloads(known.plain_name()).iter().any(|overload| overload.arguments() == inputs);
+    Some(!hides && context.view().is_visible_routine(&known))
 }
 
 /// Returns all procedures and functions, ordered by their keys.

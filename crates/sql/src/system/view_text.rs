@@ -7,9 +7,9 @@ use crate::catalog::view::{Meanings, StoredView};
 use crate::catalog::{View, Written};
 use crate::depth::with_room;
 use crate::expr::overloads;
-use crate::parse::names::{fold, object_name};
+use crate::parse::names::{fold, object_name, syntax_of};
 use crate::parse::window::restored;
-use crate::schema::{RelationName, plain, quoted, split};
+use crate::schema::{RelationName, plain, split};
 use sqlparser::ast::{self, Expr, ObjectName, Query, TableFactor, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
 
@@ -129,10 +129,5 @@ impl VisitorMut for Names<'_> {
 /// Returns the syntax of a full name, without its schema if that is to be left out.
 fn name_of(full: &str, is_visible: bool) -> ObjectName {
     let (schema, name) = split(full);
-    let parts = (!is_visible).then_some(schema).into_iter().chain([name]);
-    ObjectName::from(parts.map(ident).collect::<Vec<_>>())
-}
-
-fn ident(name: &str) -> ast::Ident {
-    if quoted(name) == name { ast::Ident::new(name) } else { ast::Ident::with_quote('"', name) }
+    syntax_of((!is_visible).then_some(schema).into_iter().chain([name]))
 }

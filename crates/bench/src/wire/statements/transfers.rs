@@ -20,6 +20,7 @@ const CALL: usize = 0;
 /// the amount was moved; it is NULL if an account is missing.
 const TRANSFER: ServerProcedure = ServerProcedure {
     name: "transfer",
+    signature: "transfer(integer, integer, bigint)",
     create: "CREATE PROCEDURE transfer(source integer, target integer, amount bigint, OUT moved boolean)
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -61,8 +61,8 @@ pub fn named(name: &str) -> &'static [Overload] {
         "format_type" => overloads![FormatType(Int4, Int4) -> Text],
         "pg_get_userbyid" => overloads![UserById(Int4) -> Type::Name],
         "pg_table_is_visible" => overloads![IsVisible(Int4) -> Bool],
+        "pg_function_is_visible" => overloads![RoutineIsVisible(Int4) -> Bool],
         "pg_type_is_visible"
-        | "pg_function_is_visible"
         | "pg_opclass_is_visible"
         | "pg_operator_is_visible"
         | "pg_collation_is_visible"
@@ -186,7 +186,8 @@ impl CatalogFunction {
                 text(Some(system::format_type(context, number, modifier)))
             }
             CatalogFunction::UserById => Ok(Value::text("postgres")),
-            CatalogFunction::IsVisible => Ok(system::is_visible(context, number).map_or(Value::Null, Value::Bool)),
+            CatalogFunction::IsVisible => Ok(answer(system::is_visible(context, number))),
+            CatalogFunction::RoutineIsVisible => Ok(answer(system::is_visible_routine(context, number))),
             CatalogFunction::AnyIsVisible | CatalogFunction::Privilege => Ok(Value::Bool(true)),
             CatalogFunction::IsInRecovery => Ok(Value::Bool(false)),
             CatalogFunction::Expression => {
@@ -266,6 +267,11 @@ impl CatalogFunction {
             CatalogFunction::TypeName => text(Some(system::name_of_object(context, Registry::Type, number))),
         }
     }
+}
+
+/// Returns the answer to a question about an object; NULL if there is no such object.
+fn answer(known: Option<bool>) -> Value<'static> {
+    known.map_or(Value::Null, Value::Bool)
 }
 
 /// Returns the OID of the schema of the session's temporary relations, or zero if the session has never had any.

@@ -261,6 +261,8 @@ pub enum CatalogFunction {
     FormatType,
     UserById,
     IsVisible,
+    /// `pg_function_is_visible`
+    RoutineIsVisible,
     /// Whether an object other than a relation is visible by its name, such as `pg_type_is_visible`. The result is
     /// always true.
     AnyIsVisible,
