@@ -13,8 +13,7 @@ use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
 
 /// Writes the schemas of called functions into the syntax of a definition. `calls` has the place of each call in its
-/// text, and the function that it calls. Returns the names, each with the keys of the
-/// functions that are called by it.
+/// text, and the function that it calls. Returns the names, each with the keys of the functions that are called by it.
 pub(super) fn write_schemas(
     syntax: &mut impl VisitMut,
     calls: &[(Location, Arc<Procedure>)],
@@ -49,7 +48,9 @@ impl Writer<'_> {
 
     /// Writes the name of a column's type.
     fn write_type(&self, ty: &mut ast::DataType) {
-        if let ast::DataType::Custom(name, _) = ty
+        if let ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) = ty {
+            self.write_type(element);
+        } else if let ast::DataType::Custom(name, _) = ty
             && let Some(made) = name_parts(name).ok().and_then(|parts| self.view.named_enumeration(&parts))
         {
             let (schema, plain) = split(&made.name);

@@ -73,14 +73,21 @@ fn fix_known(bound: &mut Expr, sequences: &[(String, u32)]) -> Result<(), SqlErr
 }
 
 impl Binder<'_> {
-    /// Returns the default of each column of a table; `None` if a column has none.
-    pub(crate) fn defaults(&mut self, table: &Table) -> Result<Vec<Option<Expr>>, SqlError> {
-        let defaults = table.rules.defaults.iter();
-        defaults.map(|default| default.as_ref().map(|default| self.default_value(default)).transpose()).collect()
+    /// Returns the default of each column for which a statement may supply no value; `None` for the other columns, and
+    /// if a column has no default.
+    pub(crate) fn defaults(
+        &mut self,
+        table: &Table,
+        is_needed: impl Fn(usize) -> bool,
+    ) -> Result<Vec<Option<Expr>>, SqlError> {
+        let has_default = |column: usize| table.rules.defaults[column].is_some() && is_needed(column);
+        let columns = 0..table.rules.defaults.len();
+        columns.map(|column| has_default(column).then(|| self.default_of(table, column)).transpose()).collect()
     }
 
     /// Returns the value of a column for which a statement supplies none: its DEFAULT, or NULL.
     pub(crate) fn default_of(&mut self, table: &Table, column: usize) -> Result<Expr, SqlError> {
+        used_by_default(&mut self.depends.used, table, column, self.view);
         let default = table.rules.defaults.get(column).and_then(Option::as_ref);
         default.map_or(Ok(Expr::NULL), |default| self.default_value(default))
     }
@@ -162,7 +169,7 @@ fn fix_sequences(expr: &mut Expr, number_of: &mut dyn FnMut(&str) -> Result<u32,
 }
 
 /// Adds the sequences from which a column's default takes numbers.
-pub fn used_by_default(used: &mut Used, table: &Table, column: usize, view: View<'_>) {
+pub(super) fn used_by_default(used: &mut Used, table: &Table, column: usize, view: View<'_>) {
     let Some(Some(default)) = table.rules.defaults.get(column) else { return };
     for id in default.sequences() {
         if let Some(sequence) = view.sequence_by_id(id) {

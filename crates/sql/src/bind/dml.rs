@@ -101,15 +101,12 @@ impl Binder<'_> {
             OnConflict::Fail | OnConflict::Skip(_) => &[],
         };
         let consequences = self.consequences_of_values(&table, true, changes)?;
-        let has_default = |column: &usize| match (&source, targets.iter().position(|target| target == column)) {
-            (_, None) | (Source::Query(_), _) => true,
+        let is_left_out = |column: usize| match (&source, targets.iter().position(|target| *target == column)) {
+            (_, None) => true,
+            (Source::Query(_), Some(_)) => false,
             (Source::Rows(rows), Some(at)) => rows.iter().any(|row| row.get(at).is_none_or(Option::is_none)),
         };
-        let (used, view) = (&mut self.depends.used, self.view);
-        (0..table.schema.columns.len())
-            .filter(has_default)
-            .for_each(|column| super::used_by_default(used, &table, column, view));
-        let (defaults, rules) = (self.defaults(&table)?, table.rules_of_new_row());
+        let (defaults, rules) = (self.defaults(&table, is_left_out)?, table.rules_of_new_row());
         let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning, consequences };
         Ok((Plan::Insert(Box::new(insert)), columns))
     }
@@ -388,7 +385,6 @@ impl Binder<'_> {
                 generated.push(column);
                 continue;
             } else if is_default(value) {
-                super::used_by_default(&mut self.depends.used, table, column, self.view);
                 self.default_of(table, column)?
             } else if table.rules.identities.contains(&(column, true)) || table.is_generated(column) {
                 let message = format!("column \"{name}\" can only be updated to DEFAULT");

@@ -168,14 +168,12 @@ impl Binder<'_> {
             let at = targets.iter().position(|target| *target == column);
             at.is_some_and(|at| values[at].is_some())
         };
-        for column in (0..table.schema.columns.len()).filter(|column| !is_given(*column)) {
-            super::used_by_default(&mut self.depends.used, table, column, self.view);
-        }
+        let defaults = self.defaults(table, |column| !is_given(column))?;
         let insert = Insert {
             table: table.clone(),
             source: Source::Rows(Vec::new()),
             targets,
-            defaults: self.defaults(table)?,
+            defaults,
             rules: table.rules_of_new_row(),
             on_conflict: OnConflict::Fail,
             returning: None,

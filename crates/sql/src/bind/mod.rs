@@ -124,7 +124,7 @@ mod with;
 pub(crate) use binder::Binder;
 pub use ddl::{
     bind_conversion, bind_stored_check, bind_stored_computed, bind_stored_default, define_check, define_default,
-    define_generated, used_by_default,
+    define_generated,
 };
 pub(crate) use explain::{explained, planned};
 pub use function::define_function;

@@ -188,15 +188,19 @@ impl Procedure {
     /// Formats the name with the types of the input arguments: `pay(integer, numeric)`. The name has its schema, unless
     /// that is `public`.
     pub fn signature(&self) -> String {
-        let types: Vec<_> = self.inputs().map(|argument| type_name(Some(argument.ty))).collect();
-        format!("{}({})", shown(&self.name), types.join(", "))
+        format!("{}({})", shown(&self.name), self.input_types(", "))
     }
 
     /// Formats the name with the types of the input arguments as PostgreSQL does in contexts: `pay(integer,numeric)`.
     /// The name has its schema, unless that is `public`.
     pub fn identity(&self) -> String {
+        format!("{}({})", shown(&self.name), self.input_types(","))
+    }
+
+    /// Formats the types of the input arguments.
+    pub fn input_types(&self, separator: &str) -> String {
         let types: Vec<_> = self.inputs().map(|argument| type_name(Some(argument.ty))).collect();
-        format!("{}({})", shown(&self.name), types.join(","))
+        types.join(separator)
     }
 
     /// Formats the place of a statement for the contexts of errors. `line` is the number of the statement in a body of

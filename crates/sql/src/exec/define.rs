@@ -337,8 +337,8 @@ impl Ddl<'_> {
         let moved = Arc::new(known.renamed(new));
         if self.view().procedure(&moved.key).is_some() {
             let schema = moved.schema_name();
-            let signature = Procedure::renamed(&moved, moved.plain_name()).signature();
-            let message = format!("{} {signature} already exists in schema \"{schema}\"", known.word());
+            let (name, types) = (moved.plain_name(), moved.input_types(", "));
+            let message = format!("{} {name}({types}) already exists in schema \"{schema}\"", known.word());
             return Err(SqlError::new(state::DUPLICATE_FUNCTION, message).into());
         }
         self.move_in_triggers(known, new)?;

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::output::{Output, Tag};
-use crate::bind::{Binder, used_by_default};
+use crate::bind::Binder;
 use crate::catalog::{Table, Used, column_of};
 use crate::database::parse_one;
 use crate::depth::with_room;
@@ -56,9 +56,8 @@ impl Session {
             // Every column that is listed comes from the data: the row list only says so.
             let source = Source::Query(Node::One);
             let consequences = self.lock_consequences(&table)?;
-            self.lock_defaults(&table, &targets)?;
             let on_conflict = OnConflict::Fail;
-            let defaults = self.locked_defaults(&table)?;
+            let defaults = self.locked_defaults(&table, &targets)?;
             let rules = with_room(|| Ok::<_, SqlError>(table.rules_of_new_row()))?;
             let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning: None, consequences };
             let waits = self.waits_for_writers();
@@ -94,23 +93,16 @@ impl Session {
         }
     }
 
-    /// Returns the default of each column of a table, and locks the tables of the functions that defaults call.
-    fn locked_defaults(&mut self, table: &Table) -> Result<Vec<Option<Expr>>, Fail> {
+    /// Returns the defaults of the columns that the data does not have, and locks the sequences and the tables of the
+    /// functions that they use.
+    fn locked_defaults(&mut self, table: &Table, targets: &[usize]) -> Result<Vec<Option<Expr>>, Fail> {
         loop {
             let mut binder = Binder::new("", 0, self.view(), Vec::new());
-            let defaults = with_room(|| binder.defaults(table))?;
+            let defaults = with_room(|| binder.defaults(table, |column| !targets.contains(&column)))?;
             if self.lock_all(&binder.used())? {
                 return Ok(defaults);
             }
         }
-    }
-
-    /// Locks the sequences that give values to the columns that the data does not have.
-    fn lock_defaults(&mut self, table: &Table, targets: &[usize]) -> Result<(), Fail> {
-        let mut used = Used::default();
-        let columns = (0..table.schema.columns.len()).filter(|column| !targets.contains(column));
-        columns.for_each(|column| used_by_default(&mut used, table, column, self.view()));
-        self.lock_all(&used).map(drop)
     }
 
     /// Locks a plan's tables and sequences. Returns whether the plan's names still mean the objects that the plan was
