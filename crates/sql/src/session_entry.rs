@@ -11,7 +11,7 @@ use crate::counters::Counters;
 use crate::notifications::Mailbox;
 use crate::table_lock::ShownLocks;
 use crate::types::now;
-use hotrow_sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
+use hotrow_sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, Ordering};
 use hotrow_sync::{Arc, Latch, Mutex, MutexGuard, OnceLock, Waiter};
 use std::fmt;
 use std::net::SocketAddr;
@@ -104,8 +104,8 @@ pub(crate) struct SessionEntry {
     pid: AtomicI32,
     /// The time at which the session's transaction began, or [`NONE`].
     transaction: AtomicI64,
-    /// Whether the transaction has begun in the engine.
-    begun: AtomicBool,
+    /// The transaction in the engine: [`OUTSIDE`], [`BEGUN`] or [`EXCLUDES`].
+    engine: AtomicU8,
     /// Whether the session may hold advisory locks.
     advisory: AtomicBool,
     doing: Latch<SessionActivity>,
@@ -115,6 +115,11 @@ pub(crate) struct SessionEntry {
 
 /// The time that stands for "no transaction".
 const NONE: i64 = i64::MIN;
+
+/// The states of a transaction in the engine: it has not begun; it has begun; it excludes all others from the database.
+const OUTSIDE: u8 = 0;
+const BEGUN: u8 = 1;
+const EXCLUDES: u8 = 2;
 
 impl SessionEntry {
     /// Makes the entry of a session that begins now.
@@ -137,7 +142,7 @@ impl SessionEntry {
             mailbox: Mailbox::default(),
             pid: AtomicI32::new(pid),
             transaction: AtomicI64::new(NONE),
-            begun: AtomicBool::new(false),
+            engine: AtomicU8::new(OUTSIDE),
             advisory: AtomicBool::new(false),
             doing: Latch::new(SessionActivity { changed: began, ..SessionActivity::default() }),
             client_info: Mutex::default(),
@@ -200,14 +205,26 @@ impl SessionEntry {
     /// Records that the session's transaction begins in the engine.
     #[inline]
     pub(crate) fn begin_engine(&self) {
-        self.begun.store(true, Ordering::Release);
+        self.engine.store(BEGUN, Ordering::Release);
+    }
+
+    /// Records that the session's transaction has begun in the engine, and excludes all others from the database.
+    #[cold]
+    pub(crate) fn exclude(&self) {
+        self.engine.store(EXCLUDES, Ordering::Release);
+    }
+
+    /// Records that the transaction is over in the engine.
+    #[inline]
+    pub(crate) fn end_engine(&self) {
+        self.engine.store(OUTSIDE, Ordering::Release);
     }
 
     /// Records that the transaction is over.
     #[inline]
     pub(crate) fn end(&self) {
         self.transaction.store(NONE, Ordering::Release);
-        self.begun.store(false, Ordering::Release);
+        self.end_engine();
     }
 
     /// Returns the time at which the session's transaction began, in microseconds since 2000-01-01 UTC, or `None` if
@@ -218,7 +235,12 @@ impl SessionEntry {
 
     /// Whether the session's transaction has begun in the engine. Only then may other transactions wait for it.
     pub(crate) fn has_begun(&self) -> bool {
-        self.begun.load(Ordering::Acquire)
+        self.engine.load(Ordering::Acquire) != OUTSIDE
+    }
+
+    /// Whether the session's transaction excludes all others from the database.
+    pub(crate) fn excludes(&self) -> bool {
+        self.engine.load(Ordering::Acquire) == EXCLUDES
     }
 
     /// Records that the session holds an advisory lock.

@@ -42,7 +42,7 @@ fn who_waits_for_a_row_and_who_is_in_the_way() {
         let of_waiting = format!("{pid}|update account set n = n + 1 where id = 1");
         let of_holder = "idle in transaction|begin; update account set n = 1 where id = 1";
         let awaits = match engine {
-            "serial" => "the database|NULL|exclusive",
+            "serial" | "2pl-ordered" | "2pl-atomic" | "orthrus" | "vll" => "the database|NULL|exclusive",
             "2pl-timeout" | "2pl-waitdie" | "hier" | "sli" | "mvo" | "mvl" => {
                 "row (id)=(1) of table \"account\"|(id)=(1)|exclusive"
             }

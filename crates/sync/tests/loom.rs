@@ -340,6 +340,51 @@ fn a_wait_that_is_granted_and_cancelled_at_once_ends_one_way_or_the_other() {
 }
 
 #[test]
+fn a_recall_ends_the_waits_of_its_call_and_of_no_other() {
+    model(3, || {
+        let waiter = thread_waiter();
+        let granted = Arc::new(AtomicBool::new(false));
+        let recalling = {
+            let waiter = waiter.clone();
+            thread::spawn(move || waiter.recall())
+        };
+        let granting = {
+            let (waiter, granted) = (waiter.clone(), granted.clone());
+            thread::spawn(move || {
+                granted.store(true, Ordering::Release);
+                waiter.wake();
+            })
+        };
+        let wait = || waiter.wait_until(None, || granted.load(Ordering::Acquire));
+        let (wake, was_recalled) = waiter.recallable(wait);
+        assert!(wake == Wake::Ready || was_recalled, "{wake:?}");
+        // Whenever the recall comes, it does not end this wait.
+        assert_eq!(wait(), Wake::Ready);
+        granting.join().expect("no panic");
+        assert!(recalling.join().expect("no panic") || !was_recalled);
+        assert!(!waiter.recall());
+    });
+}
+
+#[test]
+fn a_recalled_call_ends_though_nobody_grants_its_wait() {
+    model(3, || {
+        let waiter = thread_waiter();
+        let recalling = {
+            let waiter = waiter.clone();
+            thread::spawn(move || {
+                while !waiter.recall() {
+                    thread::yield_now();
+                }
+            })
+        };
+        assert_eq!(waiter.recallable(|| waiter.wait_until(None, || false)), (Wake::Cancelled, true));
+        recalling.join().expect("no panic");
+        assert!(!waiter.is_cancelled());
+    });
+}
+
+#[test]
 fn no_ring_is_lost_to_a_worker_that_falls_asleep() {
     model(3, || {
         let doorbell = Arc::new(Doorbell::new(thread_waiter()));

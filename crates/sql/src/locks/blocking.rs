@@ -2,7 +2,8 @@
 //!
 //! The [`Waiter`] of a session knows whether the session waits, under every engine. The target and the blocking
 //! sessions are known only to the owner of the lock: the front end for table locks and advisory locks, and the engine
-//! for rows. If the engine does not know the blocking session, it may be any session in a transaction. Then all of
+//! for rows. A session that waits in order to begin, while another one excludes all others from the database, waits
+//! for that one. If the engine does not know the blocking session, it may be any session in a transaction. Then all of
 //! these sessions are reported, marked as uncertain.
 
 use crate::advisory::Key;
@@ -94,6 +95,14 @@ impl<'d> Sessions<'d> {
                 let blockers: Vec<_> =
                     all.filter_map(|(label, holds)| Some(Blocker { entry: find(label)?, holds })).collect();
                 let (awaited, mode) = (Awaited::Lock(wait.target.clone()), Some(wait.mode));
+                Blocked { entry, since, awaited, mode, blockers, is_certain: true }
+            }
+            None if entry.waiter.is_recallable()
+                && let Some(holder) = self.entries.iter().find(|other| other.excludes()) =>
+            {
+                let mode = Mode::Exclusive.name();
+                let blockers = vec![Blocker { entry: holder.clone(), holds: Some(mode) }];
+                let (awaited, mode) = (Awaited::Lock(LockTarget::Database), Some(mode));
                 Blocked { entry, since, awaited, mode, blockers, is_certain: true }
             }
             None => {

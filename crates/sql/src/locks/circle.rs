@@ -15,6 +15,11 @@
 //! 2. A session that waits neither takes nor releases locks. So a cycle whose waits are all the same in two searches
 //!    existed between them: a session is a victim only after it has found its cycle twice.
 //!
+//! **Cycles without a victim.** A session that has not begun yet in the engine has done nothing. If it holds tables
+//! that a cycle waits for, it is [recalled](hotrow_sync::Waiter::recall): it releases them and starts its statement
+//! again. So whoever changes definitions while the engine keeps all others off the database gets the tables of those
+//! who wait to begin.
+//!
 //! **Waits without known blockers.** If an engine does not report blockers, a session that waits in it may wait for any
 //! session in a transaction. A cycle that leads through such a wait is *uncertain*. The waits of a real deadlock last
 //! until one of its sessions is aborted. So a session is aborted if it finds itself in an uncertain cycle whose waits
@@ -103,7 +108,10 @@ fn leave_circle(shared: &Shared, entry: &Arc<SessionEntry>, withdraw: &impl Fn()
         }
         Err(circle) => {
             let again = Look::new(shared);
-            let error = again.has(&look, &circle).then(|| again.error(&look, &circle))?;
+            if !again.has(&look, &circle) || look.recall(&circle) {
+                return None;
+            }
+            let error = again.error(&look, &circle);
             withdraw();
             Some(error)
         }
@@ -316,6 +324,19 @@ impl<'d> Look<'d> {
             let same = self.wait(from).is_some_and(|now| (now.since, &now.awaited) == (before.since, &before.awaited));
             same && self.edges(from, &[]).iter().any(|now| now.to == to)
         })
+    }
+
+    /// Recalls a session of a circle that holds a table which the circle waits for, and has not begun. With it, recalls
+    /// the others that hold the same table and have not begun. Returns false if there is none.
+    fn recall(&self, circle: &[Edge]) -> bool {
+        let is_on_table = |edge: &&Edge| self.wait(edge.from).is_some_and(|it| matches!(it.awaited, Awaited::Table(_)));
+        let Some(edge) = circle.iter().filter(is_on_table).find(|edge| self.entry(edge.to).waiter.recall()) else {
+            return false;
+        };
+        for other in self.wait(edge.from).into_iter().flat_map(|wait| &wait.blockers) {
+            other.entry.waiter.recall();
+        }
+        true
     }
 
     /// Returns the error for the victim, with each wait of the circle and the statements that the sessions run.

@@ -111,6 +111,11 @@ impl HeldLocks {
         self.held.iter().any(|(held, mode)| Arc::ptr_eq(held, lock) && *mode == Mode::Exclusive)
     }
 
+    /// Whether the transaction holds no lock.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// Releases all locks.
     pub fn release_all(&mut self) {
         for (place, (lock, mode)) in self.held.drain(..).enumerate() {

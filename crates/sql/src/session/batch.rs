@@ -196,12 +196,14 @@ impl Session {
         loop {
             self.start_implicit();
             told.clear();
+            self.allow_recall();
             let ran = self.attempt_members(members, told);
             let shown = ran.and_then(|()| self.show_results(commits).inspect_err(|_| told.clear()));
             let ended = shown.and_then(|()| self.end_attempt(true, commits).inspect_err(|_| forget_last_tag(told)));
             match ended {
                 Ok(()) => return Ok(()),
                 Err(Fail::Sql(error)) => return Err(error),
+                Err(Fail::Abort(_)) if self.was_recalled() => {}
                 Err(Fail::Abort(abort)) => {
                     // The client has not been sent any of these results.
                     told.clear();

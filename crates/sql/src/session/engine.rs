@@ -1,6 +1,7 @@
 //! The engine's part of a session's transactions.
 
 use super::Session;
+use super::recall::Recall;
 use super::transaction::Phase;
 use crate::database::Database;
 use crate::exec::Fail;
@@ -8,13 +9,14 @@ use crate::settings::CONCURRENCY;
 use crate::watched::Watched;
 use crate::{SqlError, state};
 use hotrow_sync::Waiter;
-use hotrow_txn::{Begin, Concurrency, Holding, Ownership, Statistics, Transaction, Yielding};
+use hotrow_txn::{Begin, Concurrency, Diagnostics, Exclusion, Holding, Ownership, Statistics, Transaction, Yielding};
 
 /// The engine's transaction of a session.
 pub(super) struct EngineTransaction {
     pub(super) txn: Watched,
     /// Whether a transaction runs.
     pub(super) begun: bool,
+    pub(super) recall: Recall,
     /// The engine's statistics at the end of the previous transaction.
     counted: Statistics,
     /// The concurrency of the previous transaction, if optimistic and pessimistic transactions take turns.
@@ -25,7 +27,8 @@ impl EngineTransaction {
     pub(super) fn new(database: &Database, waiter: &Waiter) -> Self {
         let mut txn = Watched::new(database.engine(), waiter);
         txn.statistics().timed = database.config.times.is_some();
-        Self { txn, begun: false, counted: Statistics::default(), turn: Concurrency::Pessimistic }
+        let (counted, turn) = (Statistics::default(), Concurrency::Pessimistic);
+        Self { txn, begun: false, recall: Recall::default(), counted, turn }
     }
 }
 
@@ -46,7 +49,11 @@ impl Session {
             };
             self.engine.begun = true;
             self.entry.begin_engine();
-            self.engine.txn.begin(&begin)?;
+            let EngineTransaction { txn, recall, .. } = &mut self.engine;
+            recall.allow(&self.waiter, || Ok(txn.begin(&begin)?))?;
+            if self.engine.txn.capabilities().needs_accesses && self.engine.txn.exclusion() != Exclusion::None {
+                self.entry.exclude();
+            }
             for table in self.context.view().temporary_tables() {
                 self.engine.txn.own_table(table.id, Ownership::Locked);
             }
@@ -110,6 +117,7 @@ impl Session {
         if self.engine.begun {
             self.engine.txn.abort();
             self.engine.begun = false;
+            self.entry.end_engine();
         }
     }
 

@@ -16,6 +16,7 @@
 //! | `run` | one statement: its attempts, and what each attempt executes |
 //! | `fresh` | the locks on a statement's tables; a new plan if the statement's plan is out of date |
 //! | `retry` | after an abort: rollback, wait, and the next attempt |
+//! | `recall` | an attempt that waits to begin gives its tables to the session that has the database |
 //! | `planned` | the access sets of transactions whose end is known when they begin |
 //! | `batch` | the statements of a query string, or of a pipeline, as one planned transaction |
 //! | `output`, `held` | where results go; results that are held back until the attempt has succeeded |
@@ -48,6 +49,7 @@ mod output;
 mod planned;
 mod portal;
 mod prepared;
+mod recall;
 mod retry;
 mod run;
 mod stored;

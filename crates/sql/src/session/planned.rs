@@ -18,6 +18,7 @@
 
 use super::Session;
 use super::batch::Pipeline;
+use super::engine::EngineTransaction;
 use super::transaction::Phase;
 use crate::exec::{Exec, Fail, accesses};
 use crate::expr::Env;
@@ -263,22 +264,26 @@ impl Session {
         let (locks, deferred) = (&mut self.transaction.locks, &mut self.transaction.deferred);
         let scratch = &mut self.scratch;
         self.context.rehearse();
-        let outcome = planning.estimate.reconnoitre(&mut self.engine.txn, |txn| {
-            let read_only = self.context.transaction.read_only.get();
-            for (statement, params) in statements {
-                let mut exec = Exec { txn, env: env(params), engine, locks, deferred, scratch };
-                match exec.rows(&statement.plan, read_only, &mut |_| Ok(ControlFlow::Continue(()))) {
-                    Ok(_) => {}
-                    // The rehearsal may have read rows of different states, so this error may not occur in the run. The
-                    // accesses up to the error are kept.
-                    Err(Fail::Sql(_)) if !waiter.is_cancelled() => return Ok(()),
-                    Err(Fail::Abort(Abort::User)) => return Ok(()),
-                    Err(fail) => return Err(fail),
+        let EngineTransaction { txn, recall, .. } = &mut self.engine;
+        let reconnaissance = || {
+            planning.estimate.reconnoitre(txn, |txn| {
+                let read_only = self.context.transaction.read_only.get();
+                for (statement, params) in statements {
+                    let mut exec = Exec { txn, env: env(params), engine, locks, deferred, scratch };
+                    match exec.rows(&statement.plan, read_only, &mut |_| Ok(ControlFlow::Continue(()))) {
+                        Ok(_) => {}
+                        // The rehearsal may have read rows of different states, so this error may not occur in the
+                        // run. The accesses up to the error are kept.
+                        Err(Fail::Sql(_)) if !waiter.is_cancelled() => return Ok(()),
+                        Err(Fail::Abort(Abort::User)) => return Ok(()),
+                        Err(fail) => return Err(fail),
+                    }
                 }
-            }
-            // Violations of constraints are ignored in a rehearsal.
-            Exec { txn, env: env(&[]), engine, locks, deferred, scratch }.check_deferred(true)
-        });
+                // Violations of constraints are ignored in a rehearsal.
+                Exec { txn, env: env(&[]), engine, locks, deferred, scratch }.check_deferred(true)
+            })
+        };
+        let outcome = recall.allow(waiter, reconnaissance);
         self.context.rehearsed();
         self.transaction.deferred.clear();
         outcome

@@ -118,6 +118,7 @@ impl Session {
         let tag = loop {
             held.clear();
             attempts.timed = self.timed_attempt();
+            self.allow_recall();
             let waits = commits && self.awaits_commit(statement);
             let attempted = if self.holds_back(statement) || waits || start.is_some() || self.holds_notices(plan) {
                 self.attempt(bound, &mut output.holding(&mut held))
@@ -148,6 +149,7 @@ impl Session {
                     }
                     return Err(error);
                 }
+                Err(Fail::Abort(_)) if self.was_recalled() => {}
                 Err(Fail::Abort(abort)) => {
                     if let Err(abort) = self.request_again(abort, start.filter(|_| !output.sent), &mut attempts) {
                         self.after_abort(abort, alone && !output.sent, &mut attempts)?;

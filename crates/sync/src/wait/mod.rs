@@ -16,6 +16,8 @@
 //! 5. A wait that ends with [`Wake::TimedOut`] or [`Wake::Cancelled`] says nothing about the condition: the caller must
 //!    withdraw from whatever queue it stands in, and find out there, under that queue's latch, whether its request was
 //!    granted meanwhile.
+//! 6. A recall ends waits as `cancel` does, but only those of one call of [`Waiter::recallable`]: recalls that come
+//!    before the call or after it have no effect.
 
 mod thread;
 mod together;
@@ -23,7 +25,7 @@ mod together;
 pub use thread::{LONGEST_SPIN, ThreadScheduler, let_others_finish};
 pub use together::together;
 
-use crate::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::{Arc, OnceLock, PlainAtomicU64};
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -62,6 +64,7 @@ pub enum Wake {
     /// The deadline passed before the condition was seen to be true.
     TimedOut,
     /// The waiter is cancelled: [`Waiter::cancel`] was called, or the waiter's [limit](Waiter::set_limit) has passed.
+    /// Or the wait was [recalled](Waiter::recall).
     Cancelled,
 }
 
@@ -120,6 +123,8 @@ struct Shared {
     /// The time for which a wait for a lock lasts before the waiter checks for a deadlock, in nanoseconds, or
     /// [`NEVER`]. Only the owner writes.
     deadlock_timeout_ns: AtomicU64,
+    /// Whether waits may be recalled: [`STAYS`], [`RECALLABLE`] or [`RECALLED`].
+    recall: AtomicU8,
     /// Whether commits wait for the log. Only the owner writes.
     waits_for_log: AtomicBool,
     /// The number of calls of [`yield_now`](Waiter::yield_now). Only the waiter itself writes.
@@ -133,6 +138,11 @@ const CALLS_EACH_LOOK: u64 = 16;
 /// The value of a cancelled waiter's `end`, and the value of a time that never comes.
 const CANCELLED: u64 = 0;
 const NEVER: u64 = u64::MAX;
+
+/// The states of a waiter's recall: its waits cannot be recalled; they may be; they were.
+const STAYS: u8 = 0;
+const RECALLABLE: u8 = 1;
+const RECALLED: u8 = 2;
 
 impl fmt::Debug for Waiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,6 +159,7 @@ impl Waiter {
             waits_since: AtomicU64::new(NEVER),
             lock_timeout_ns: AtomicU64::new(NEVER),
             deadlock_timeout_ns: AtomicU64::new(NEVER),
+            recall: AtomicU8::new(STAYS),
             waits_for_log: AtomicBool::new(true),
             calls: PlainAtomicU64::new(0),
             scheduler,
@@ -209,7 +220,7 @@ impl Waiter {
         let _outside = together::Outside::new();
         loop {
             let end = self.shared.end.load(Ordering::Acquire);
-            if self.has_passed(end) {
+            if self.has_passed(end) || self.shared.recall.load(Ordering::Acquire) == RECALLED {
                 return Wake::Cancelled;
             }
             if deadline.is_some_and(|deadline| self.now() >= deadline) {
@@ -348,6 +359,41 @@ impl Waiter {
     #[inline]
     fn has_passed(&self, end: u64) -> bool {
         end != NEVER && (end == CANCELLED || self.now() >= Time(end))
+    }
+
+    /// Makes a call whose waits another thread may [recall](Self::recall). Returns the call's result, and whether it
+    /// was recalled. Only the transaction's own code calls this, and not within another such call.
+    pub fn recallable<R>(&self, call: impl FnOnce() -> R) -> (R, bool) {
+        struct Recallable<'w>(&'w Waiter);
+        impl Drop for Recallable<'_> {
+            fn drop(&mut self) {
+                // No exchange: a recall between the look and this has no wait to end any more.
+                self.0.shared.recall.store(STAYS, Ordering::Release);
+            }
+        }
+        self.shared.recall.store(RECALLABLE, Ordering::Release);
+        let within = Recallable(self);
+        let result = call();
+        let was_recalled = self.shared.recall.load(Ordering::Acquire) == RECALLED;
+        drop(within);
+        (result, was_recalled)
+    }
+
+    /// Whether the transaction is within a call of [`recallable`](Self::recallable) that was not recalled. Any thread
+    /// may ask.
+    pub fn is_recallable(&self) -> bool {
+        self.shared.recall.load(Ordering::Acquire) == RECALLABLE
+    }
+
+    /// Ends the present wait, and all further ones of the present call of [`recallable`](Self::recallable), as
+    /// [`cancel`](Self::cancel) would. Returns false if there is no such call. Any thread may call this.
+    pub fn recall(&self) -> bool {
+        let recalled =
+            self.shared.recall.compare_exchange(RECALLABLE, RECALLED, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if recalled {
+            self.shared.scheduler.resume();
+        }
+        recalled
     }
 
     /// Withdraws a cancellation, and removes the [limit](Self::set_limit). A session calls this between two statements.
