@@ -206,3 +206,25 @@ fn prepared_plans_follow() {
         assert_eq!(outcome(&mut two, "execute p(1)"), "42703", "{engine}");
     }
 }
+
+#[test]
+fn a_default_of_a_new_column_may_tell_notices_and_add_no_rows() {
+    for engine in ENGINES {
+        let database = database(engine);
+        let mut session = session(&database);
+        run(&mut session, "create table t (id int primary key, n int); insert into t values (1, 0), (2, 0)");
+        run(
+            &mut session,
+            "create function tells() returns int language plpgsql as $$ begin raise notice 'told'; return 7; end $$",
+        );
+        run(
+            &mut session,
+            "create function adds() returns int language plpgsql as $$ begin insert into t select max(id) + 1 from t; return 7; end $$",
+        );
+        let (told, added) = query(&mut session, "alter table t add column a int default tells()");
+        assert_eq!((added.is_ok(), told.notices), (true, vec!["NOTICE: told".to_owned(); 2]), "{engine}");
+        assert_eq!(outcome(&mut session, "alter table t add column b int default adds()"), "55006", "{engine}");
+        assert_eq!(outcome(&mut session, "select * from t order by id"), "1|0|7 2|0|7", "{engine}");
+        assert_eq!(database.engine().audit(), Ok(()), "{engine}");
+    }
+}

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{database, outcome, query, run, session};
+use common::{database, outcome, query, run, session, waiting};
 use hotrow_sync::thread;
 
 /// Engines that are unlike each other: locks, versions, plans, one at a time.
@@ -66,5 +66,51 @@ fn a_table_of_a_computed_statement_stays_until_the_transaction_ends() {
         run(&mut other, "alter table t rename to u");
         assert_eq!(outcome(&mut one, "select add('t', 0)"), "42P01", "{engine}");
         assert_eq!(outcome(&mut one, "select add('u', 0)"), "12", "{engine}");
+    }
+}
+
+/// Engines under which a session may lock a table while others run statements.
+const SHARED: [&str; 5] = ["2pl-timeout", "ilock", "mvo", "mvl", "1v"];
+
+const CATCHES: &str = "create function catches(tab text) returns text language plpgsql as $$
+    begin
+        execute format('update %I set n = n + 1', tab);
+        return 'done';
+    exception when others then
+        return sqlstate;
+    end $$";
+
+#[test]
+fn a_computed_statement_waits_for_its_table() {
+    for engine in SHARED {
+        let database = database(engine);
+        let (mut one, mut other) = (session(&database), session(&database));
+        run(&mut one, "create table t (id int primary key, n int); insert into t values (0, 0)");
+        run(&mut one, CATCHES);
+        run(&mut other, "begin; lock table t");
+        run(&mut one, "set lock_timeout = '5ms'");
+        assert_eq!(outcome(&mut one, "select catches('t')"), "55P03", "{engine}");
+        run(&mut one, "set lock_timeout = '1d'");
+        let (_, waits) = waiting(&database, one, "select catches('t')");
+        run(&mut other, "commit");
+        assert_eq!(waits.join().expect("no panic").1, "done", "{engine}");
+        assert_eq!(outcome(&mut other, "select n from t"), "1", "{engine}");
+    }
+}
+
+#[test]
+fn a_handler_does_not_take_the_deadlock_of_a_computed_statement() {
+    for engine in SHARED {
+        let database = database(engine);
+        let (mut one, mut other) = (session(&database), session(&database));
+        run(&mut one, "create table t (id int primary key, n int); create table u (id int primary key, n int)");
+        run(&mut one, CATCHES);
+        run(&mut one, "set deadlock_timeout = 10; begin; lock table t");
+        run(&mut other, "set deadlock_timeout = '1d'; begin; lock table u");
+        let (_, waits) = waiting(&database, other, "select count(*) from t");
+        assert_eq!(outcome(&mut one, "select catches('u')"), "40P01", "{engine}");
+        assert_eq!(outcome(&mut one, "select 1"), "25P02", "{engine}");
+        run(&mut one, "rollback");
+        assert_eq!(waits.join().expect("no panic").1, "0", "{engine}");
     }
 }

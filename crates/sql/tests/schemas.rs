@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{ENGINES, bind, database, error, execute, outcome, query, run, session};
+use common::{ENGINES, bind, database, error, execute, outcome, query, run, session, waiting};
 use hotrow_sync::Waiter;
 use std::time::Duration;
 
@@ -127,4 +127,21 @@ fn results_say_from_which_relation_a_column_is() {
         origins.iter().map(|origin| origin.map_or("none".to_owned(), |at| format!("{}.{}", at.relation, at.column)));
     let sql = "select 's.t'::regclass::oid || '.2', 's.v'::regclass::oid || '.1', 't'::regclass::oid || '.1', 'none'";
     assert_eq!(outcome(&mut session, sql), shown.collect::<Vec<_>>().join("|"));
+}
+
+#[test]
+fn a_schema_is_dropped_when_those_who_make_tables_in_it_have_ended() {
+    for engine in ["2pl-timeout", "ilock", "mvo", "1v"] {
+        let database = database(engine);
+        let (mut maker, mut dropper) = (session(&database), session(&database));
+        run(&mut maker, "begin; create table public.t (id int)");
+        run(&mut dropper, "set lock_timeout = '5ms'");
+        assert_eq!(outcome(&mut dropper, "drop schema public cascade"), "55P03", "{engine}");
+        run(&mut dropper, "set lock_timeout = '1d'");
+        let (_, waits) = waiting(&database, dropper, "drop schema public cascade");
+        run(&mut maker, "commit");
+        assert_eq!(waits.join().expect("no panic").1, "DROP SCHEMA", "{engine}");
+        assert_eq!(outcome(&mut maker, "select * from public.t"), "42P01", "{engine}");
+        run(&mut maker, "create schema public; create table public.t (id int)");
+    }
 }

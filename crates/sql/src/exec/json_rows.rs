@@ -80,14 +80,12 @@ pub(super) fn records<'n>(
     let (value, bases) = arguments.split_first().unwrap_or((&Value::Null, &[]));
     let text: Option<&str> = if let Value::Json(text) | Value::Jsonb(text) = value { Some(text) } else { None };
     let name = function.name();
+    let wrong = |message: String| SqlError::new(state::INVALID_PARAMETER_VALUE, message);
     if !function.is_set {
-        let wrong = |kind: &str| {
-            Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("cannot call populate_composite on {kind}")))
-        };
         match text.map(json::kind) {
             None | Some(Kind::Object) => {}
-            Some(Kind::Array) => return wrong("an array"),
-            Some(_) => return wrong("a scalar"),
+            Some(Kind::Array) => return Err(wrong("cannot call populate_composite on an array".to_owned())),
+            Some(_) => return Err(wrong("cannot call populate_composite on a scalar".to_owned())),
         }
         let mut row = Some(text);
         return Ok(Box::new(move |out| {
@@ -99,21 +97,14 @@ pub(super) fn records<'n>(
     let Some(text) = text else { return Ok(Box::new(|_| Ok(false))) };
     match json::kind(text) {
         Kind::Array => {}
-        Kind::Object => {
-            let message = format!("cannot call {name} on an object");
-            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
-        }
-        _ => {
-            let message = format!("cannot call {name} on a scalar");
-            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
-        }
+        Kind::Object => return Err(wrong(format!("cannot call {name} on an object"))),
+        _ => return Err(wrong(format!("cannot call {name} on a scalar"))),
     }
     let mut elements = json::elements(text);
     Ok(Box::new(move |out| {
         let Some(element) = elements.next() else { return Ok(false) };
         if json::kind(element) != Kind::Object {
-            let message = format!("argument of {name} must be an array of objects");
-            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+            return Err(wrong(format!("argument of {name} must be an array of objects")));
         }
         fill(function, Some(element), bases, styles, out)?;
         Ok(true)

@@ -128,12 +128,17 @@ pub enum Parts {
     Keys,
 }
 
+/// Returns whether a function of JSON, by its name, is one of `jsonb`, and the rest of its name.
+fn of_json(name: &str) -> Option<(bool, &str)> {
+    match name.strip_prefix("jsonb_") {
+        Some(rest) => Some((true, rest)),
+        None => Some((false, name.strip_prefix("json_")?)),
+    }
+}
+
 impl JsonRows {
     fn named(name: &str) -> Option<Self> {
-        let (binary, rest) = match name.strip_prefix("jsonb_") {
-            Some(rest) => (true, rest),
-            None => (false, name.strip_prefix("json_")?),
-        };
+        let (binary, rest) = of_json(name)?;
         let (parts, as_text) = match rest {
             "array_elements" => (Parts::Elements, false),
             "array_elements_text" => (Parts::Elements, true),
@@ -193,10 +198,7 @@ pub struct JsonRecords {
 impl JsonRecords {
     /// Returns the function of this name without its columns.
     pub fn named(name: &str) -> Option<Self> {
-        let (binary, rest) = match name.strip_prefix("jsonb_") {
-            Some(rest) => (true, rest),
-            None => (false, name.strip_prefix("json_")?),
-        };
+        let (binary, rest) = of_json(name)?;
         let (has_base, is_set) = match rest {
             "to_record" => (false, false),
             "to_recordset" => (false, true),
