@@ -28,6 +28,14 @@ CREATE TABLE app.moods (mood app.mood DEFAULT 'it''s' CHECK (mood <> 'sad' AND m
     before app.mood[] DEFAULT '{sad,"B b"}', odd "Odd Type");
 CREATE VIEW app.happy AS SELECT mood, 'sad'::app.mood AS other FROM app.moods WHERE mood > 'sad';
 CREATE VIEW app.busy AS SELECT p.name, count(*) AS posts FROM app.people p JOIN app.posts q ON q.person = p.id GROUP BY p.name;
+CREATE MATERIALIZED VIEW app.sums (who, posts) AS SELECT name, sum(posts) FROM app.busy GROUP BY name;
+CREATE UNIQUE INDEX ON app.sums (who);
+CREATE MATERIALIZED VIEW waiting AS SELECT who FROM app.sums WHERE posts > 1 WITH NO DATA;
+CREATE VIEW over_sums AS SELECT s.posts, w.who FROM app.sums s LEFT JOIN waiting w ON w.who = s.who;
+COMMENT ON MATERIALIZED VIEW app.sums IS 'sums';
+CREATE TABLE "order" ("select" int PRIMARY KEY, "table" text UNIQUE, CHECK ("table" <> 'x'));
+CREATE INDEX ON "order" ("table", "select");
+CREATE VIEW "group" ("user", "A b", n) AS SELECT "select", "table", 5 AS m FROM "order" ORDER BY m;
 COMMENT ON TYPE app.mood IS 'how one feels';
 COMMENT ON TABLE app.people IS 'people';
 COMMENT ON COLUMN app.people.name IS 'their name';

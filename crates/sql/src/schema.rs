@@ -171,10 +171,33 @@ pub(crate) fn duplicate_table(name: &str) -> SqlError {
 
 /// Returns a name as SQL writes it: in double quotes if it needs them.
 pub(crate) fn quoted(name: &str) -> String {
-    let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
-        && name.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_');
-    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    let is_plain = |(at, byte): (usize, u8)| matches!(byte, b'a'..=b'z' | b'_') || (at > 0 && byte.is_ascii_digit());
+    let plain = !name.is_empty() && name.bytes().enumerate().all(is_plain);
+    if plain && RESERVED.binary_search(&name).is_err() {
+        return name.to_owned();
+    }
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
+
+/// The words that need quotes to be names, in alphabetical order.
+#[rustfmt::skip]
+const RESERVED: [&str; 151] = [
+    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization", "between",
+    "bigint", "binary", "bit", "boolean", "both", "case", "cast", "char", "character", "check", "coalesce",
+    "collate", "collation", "column", "concurrently", "constraint", "create", "cross", "current_catalog",
+    "current_date", "current_role", "current_schema", "current_time", "current_timestamp", "current_user", "dec",
+    "decimal", "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "exists", "extract",
+    "false", "fetch", "float", "for", "foreign", "freeze", "from", "full", "grant", "greatest", "group", "grouping",
+    "having", "ilike", "in", "initially", "inner", "inout", "int", "integer", "intersect", "interval", "into", "is",
+    "isnull", "join", "lateral", "leading", "least", "left", "like", "limit", "localtime", "localtimestamp",
+    "national", "natural", "nchar", "none", "normalize", "not", "notnull", "null", "nullif", "numeric", "offset",
+    "on", "only", "or", "order", "out", "outer", "overlaps", "overlay", "placing", "position", "precision",
+    "primary", "real", "references", "returning", "right", "row", "select", "session_user", "setof", "similar",
+    "smallint", "some", "substring", "symmetric", "table", "tablesample", "then", "time", "timestamp", "to",
+    "trailing", "treat", "trim", "true", "union", "unique", "user", "using", "values", "varchar", "variadic",
+    "verbose", "when", "where", "window", "with", "xmlattributes", "xmlconcat", "xmlelement", "xmlexists",
+    "xmlforest", "xmlnamespaces", "xmlparse", "xmlpi", "xmlroot", "xmlserialize", "xmltable",
+];
 
 #[cfg(test)]
 mod tests {

@@ -210,7 +210,6 @@ fn what_is_not_there_is_refused_by_name() {
         "with x as (delete from t returning id) select x.id from x join t on t.id = x.id",
         "select (select id from t for update)",
         "select (select sum(a.id) from t b) from t a",
-        "create materialized view v as select 1",
         "create index on t using gin (id)",
         "create table u (id int primary key deferrable)",
         "create table u (id int, unique (id) deferrable initially deferred)",

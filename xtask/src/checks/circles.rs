@@ -34,9 +34,9 @@ const CIRCLES: &[Circle] = &[
     },
     Circle {
         folder: "crates/sql/src/",
-        modules: &["catalog::expected", "catalog::foreign_key", "catalog::index", "catalog::table"],
-        why: "a table has its foreign keys, the properties of its indexes and its expected number of rows, which a plan \
-              keeps together with the table",
+        modules: &["catalog::expected", "catalog::foreign_key", "catalog::index", "catalog::table", "catalog::view"],
+        why: "a table has its foreign keys, the properties of its indexes, the query of a materialized view and its \
+              expected number of rows, which a plan keeps together with the table; views have comments as tables do",
     },
     Circle {
         folder: "crates/sql/src/",

@@ -66,7 +66,7 @@ impl Binder<'_> {
 
 /// Returns the type of a column with values of this type. The vectors of the catalogs become arrays, and `regclass` and
 /// the like become numbers.
-fn stored_type(ty: Type) -> Type {
+pub(crate) fn stored_type(ty: Type) -> Type {
     match ty {
         Type::Array(Element::Int2Vector) => Type::Array(Element::Int2),
         Type::Array(Element::OidVector) => Type::Array(Element::Oid),

@@ -175,6 +175,10 @@ impl Binder<'_> {
         let table = self.table(name)?;
         let shown = alias.map(|alias| fold(&alias.name));
         let lock = self.locking.of(shown.as_deref().unwrap_or(table.plain_name()));
+        if lock != hotrow_txn::LockFor::Read && table.rules.materialized.is_some() {
+            let message = format!("cannot lock rows in materialized view \"{}\"", table.plain_name());
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+        }
         let mut relation = Relation::table(&table, shown.as_deref(), self.select.columns);
         if let Some(alias) = alias {
             rename(&mut relation, alias)?;

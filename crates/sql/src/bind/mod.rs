@@ -47,7 +47,7 @@
 //! | `enclosing`, `returns` | the bodies around a statement, and the results of bodies |
 //! | `row_types` | the columns of the rows of relations and of functions |
 //! | `catalog` | casts and operators with which tools query the system catalogs |
-//! | `view` | views |
+//! | `view`, `view_columns` | views; the names of their columns in their queries |
 //! | `explain`, `explain_output` | descriptions of plans; as lines and as JSON |
 
 mod aggregate;
@@ -117,11 +117,13 @@ mod typed;
 mod types;
 pub(crate) mod variables;
 mod view;
+mod view_columns;
 mod window;
 mod windows;
 mod with;
 
 pub(crate) use binder::Binder;
+pub(crate) use create_as::stored_type;
 pub use ddl::{
     bind_conversion, bind_stored_check, bind_stored_computed, bind_stored_default, define_check, define_default,
     define_generated,
@@ -136,3 +138,4 @@ pub use returns::check_returns;
 pub(crate) use returns::check_structure;
 pub use trigger::check_trigger;
 pub(crate) use view::{define_view, holds, not_a_table};
+pub(crate) use view_columns::with_column_names;

@@ -5,13 +5,15 @@ use super::called::write_schemas;
 use super::query::{From, Locking, Stars};
 use super::scope::{Named, Scope};
 use super::surroundings::Surroundings;
+use super::view_columns::with_column_names;
 use crate::catalog::view::{Meanings, StoredView};
-use crate::catalog::{Comments, View};
+use crate::catalog::{Comments, Used, View};
 use crate::client::are_alike;
 use crate::depth::{self, Syntax, with_room};
 use crate::parse::names::fold;
 use crate::parse::parse_query;
 use crate::parse::window::restored;
+use crate::plan::Node;
 use crate::schema::{self, undefined_table};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
@@ -56,13 +58,15 @@ pub(crate) fn define_view(
         let used = binder.used();
         let mut relations: Vec<_> = used.tables.iter().map(|table| table.name().to_owned()).collect();
         relations.extend(used.views.iter().map(|view| view.name.clone()));
+        let written: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
+        let query = if names.is_empty() { Syntax::new(query) } else { with_column_names(&query, &written)? };
         let qualified = match used.enumerations.is_empty() {
             true => None,
             false => view.with_qualified_types(&restored(query.to_string()))?,
         };
         let before = fixed.map(|fixed| fixed.relations.iter()).into_iter().flatten();
         let names = Meanings { relations: before.cloned().chain(used.names).collect(), functions };
-        let query = qualified.map_or_else(|| Ok(Syntax::new(query)), |text| parse_query(&text))?;
+        let query = qualified.map_or(Ok(query), |text| parse_query(&text))?;
         let (name, styles) = (name.to_owned(), view.styles);
         Ok(StoredView { name, columns, styles, query, relations, names, comments: Comments::new() })
     })
@@ -92,6 +96,32 @@ pub(super) fn star<'s>(
     let relations = scope.relations().iter().filter(move |known| relation.is_none_or(|wanted| known.is_called(wanted)));
     let columns = relations.flat_map(|known| known.columns.iter().map(|column| (known.name.as_deref(), column)));
     columns.filter(move |(_, column)| relation.is_some() || !column.merged)
+}
+
+impl<'v> Binder<'v> {
+    /// Binds the query of a view by itself. Returns it with the definitions that it depends on.
+    ///
+    /// # Errors
+    /// 55000 if its columns do not have the view's types any more.
+    pub(crate) fn bound_view(stored: &StoredView, view: View<'v>) -> Result<(Node, Used), SqlError> {
+        with_room(|| {
+            let view = View { styles: stored.styles, ..view };
+            let mut binder = Binder::new("", 0, view, Vec::new());
+            binder.around = Surroundings::of_view(stored.names.clone());
+            let (node, columns) = binder.query(&stored.query)?;
+            check_types(stored, &columns)?;
+            Ok((node, binder.used().clone()))
+        })
+    }
+}
+
+/// Checks that the columns of a view's query have the view's types.
+fn check_types(view: &StoredView, columns: &[OutputColumn]) -> Result<(), SqlError> {
+    if columns.iter().map(|column| column.ty).eq(view.columns.iter().map(|column| column.ty)) {
+        return Ok(());
+    }
+    let message = format!("view \"{}\" does not fit its tables any more", view.name);
+    Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint("Create it again."))
 }
 
 impl Binder<'_> {
@@ -131,11 +161,7 @@ impl Binder<'_> {
         (self.around, self.view.styles, self.locking) = (around, styles, locking);
         (self.source, self.parameters.variables, self.called) = (source, variables, called);
         let bound = bound?;
-        let types = |columns: &[OutputColumn]| columns.iter().map(|column| column.ty).collect::<Vec<_>>();
-        if types(&bound.columns) != types(&view.columns) {
-            let message = format!("view \"{}\" does not fit its tables any more", view.name);
-            return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint("Create it again."));
-        }
+        check_types(view, &bound.columns)?;
         let columns = view.columns.iter().map(|column| (column.name.clone(), column.ty));
         let columns = OutputColumn::of_relation(self.view.catalog.number(&view.name), columns);
         let (schema, name) = schema::split(&view.name);

@@ -422,6 +422,13 @@ impl View<'_> {
         known.chain(self.changes.views.values().flatten()).cloned().collect()
     }
 
+    /// Returns the queries of all views that the transaction sees, materialized ones among them.
+    pub fn stored_queries(&self) -> Vec<Arc<StoredView>> {
+        let mut all = self.views();
+        all.extend(self.tables().iter().filter_map(|table| table.stored_query()));
+        all
+    }
+
     /// Returns the enumerated type of this full name, as the transaction sees it.
     pub fn enumeration(&self, name: &str) -> Option<Arc<EnumType>> {
         match self.changes.enumerations.get(name) {

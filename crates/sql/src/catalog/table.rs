@@ -5,6 +5,7 @@ use super::expression::{Check, Computed, DefaultValue, RowExpression};
 use super::foreign_key::{ForeignKey, Referrer};
 use super::index::IndexProperties;
 use super::trigger::Trigger;
+use super::view::{Materialized, StoredView};
 use crate::table_lock::TableLock;
 use crate::types::{Styles, encode_text, enumeration, type_of};
 use crate::{SqlError, schema, state};
@@ -91,6 +92,8 @@ pub struct Rules {
     pub comments: Comments,
     /// The table's fate at a commit, if it is temporary.
     pub on_commit: OnCommit,
+    /// The query of the table's rows, if it is a materialized view.
+    pub materialized: Option<Arc<Materialized>>,
 }
 
 impl Rules {
@@ -227,13 +230,44 @@ impl Table {
         self.key.key(self.key.parts().iter().map(|part| row.value(part.column)))
     }
 
-    /// Checks that statements may change the table's rows. A table that was adopted may be
-    /// [constant](TableSchema::constant).
+    /// Checks that statements may change the table's rows. The rows of a materialized view are those of its query, and
+    /// a table that was adopted may be [constant](TableSchema::constant).
     pub fn check_changeable(&self) -> Result<(), SqlError> {
-        if !self.schema.constant {
+        let kind = match (&self.rules.materialized, self.schema.constant) {
+            (Some(_), _) => "materialized view",
+            (None, true) => "constant table",
+            (None, false) => return Ok(()),
+        };
+        Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot change {kind} \"{}\"", self.plain_name())))
+    }
+
+    /// Returns the query of the table's rows, under the table's name and with the names of its columns, or `None` if
+    /// the table is no materialized view.
+    pub fn stored_query(&self) -> Option<Arc<StoredView>> {
+        let mut query = self.rules.materialized.as_ref()?.query.clone();
+        self.name().clone_into(&mut query.name);
+        for (column, stored) in query.columns.iter_mut().zip(&self.schema.columns) {
+            column.name.clone_from(&stored.name);
+        }
+        Some(Arc::new(query))
+    }
+
+    /// Returns the word for the kind of relation that the table is, for messages.
+    pub fn kind(&self) -> &'static str {
+        if self.rules.materialized.is_some() { "materialized view" } else { "table" }
+    }
+
+    /// Checks that the table's rows may be read.
+    ///
+    /// # Errors
+    /// 55000 if it is a materialized view that has not been filled yet.
+    pub fn check_populated(&self) -> Result<(), SqlError> {
+        if self.rules.materialized.as_ref().is_none_or(|materialized| materialized.is_populated) {
             return Ok(());
         }
-        Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot change constant table \"{}\"", self.name())))
+        let message = format!("materialized view \"{}\" has not been populated", self.plain_name());
+        let error = SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message);
+        Err(error.hint("Use the REFRESH MATERIALIZED VIEW command."))
     }
 
     /// Sets the hidden key of a row to the next number. Leaves the row unchanged if the table has no hidden key.

@@ -37,6 +37,15 @@ pub struct Meanings {
     pub functions: Vec<(RelationName, Vec<String>)>,
 }
 
+/// The query of a materialized view, whose rows are those of a table.
+#[derive(Clone, Debug)]
+pub struct Materialized {
+    /// The query, with its meanings. The table's name, columns and comments take the place of those that it has.
+    pub query: StoredView,
+    /// Whether the table has the rows of the query as it was at some time. Until then nobody may read the table.
+    pub is_populated: bool,
+}
+
 impl StoredView {
     /// Whether the query calls the function of this key.
     pub fn calls(&self, key: &str) -> bool {

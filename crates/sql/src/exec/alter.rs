@@ -10,7 +10,7 @@ use super::generated;
 use super::index::with_labels;
 use super::rebuild::NewColumn;
 use super::triggers::{self, rename_in_triggers};
-use crate::bind::{bind_conversion, define_default};
+use crate::bind::{bind_conversion, define_default, with_column_names};
 use crate::catalog::sequence::Sequence;
 use crate::catalog::{Part, Table, check_column_name, column_of, rename_comment};
 use crate::error::unsupported;
@@ -40,6 +40,7 @@ impl Ddl<'_> {
         for operation in &alter.operations {
             let table = self.owned_table(&name)?;
             self.check_settled(&table, "ALTER TABLE")?;
+            check_kind(&table, operation)?;
             self.alter(&table, operation)?;
             self.check_views(&name, operation)?;
         }
@@ -227,7 +228,7 @@ impl Ddl<'_> {
         self.drop_owned_sequences(table.name(), Some(name), cascade)
     }
 
-    fn rename_column(&mut self, table: &Arc<Table>, old: &str, new: &str) -> Result<(), Fail> {
+    pub(super) fn rename_column(&mut self, table: &Arc<Table>, old: &str, new: &str) -> Result<(), Fail> {
         let undefined = || SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist"));
         let at = column_of(table, old).map_err(|_| undefined())?;
         check_column_name(new)?;
@@ -237,6 +238,10 @@ impl Ddl<'_> {
         let mut schema = (*table.schema).clone();
         schema.columns[at].name = new.to_owned();
         let mut rules = table.rules.clone();
+        if let Some(materialized) = rules.materialized.as_mut().map(Arc::make_mut) {
+            let names: Vec<_> = schema.columns[..table.visible()].iter().map(|column| column.name.clone()).collect();
+            materialized.query.query = with_column_names(&materialized.query.query, &names)?;
+        }
         rename_comment(&mut rules.comments, Part::Column, old, new);
         rename_in_triggers(table, &mut rules, old, new)?;
         let renamed = table.with(Arc::new(schema), rules);
@@ -246,7 +251,7 @@ impl Ddl<'_> {
         self.rename_referenced(table.name(), old, new)
     }
 
-    fn rename_table(&mut self, table: &Arc<Table>, new: &str) -> Result<(), Fail> {
+    pub(super) fn rename_table(&mut self, table: &Arc<Table>, new: &str) -> Result<(), Fail> {
         let new = table.name_beside(new);
         self.claim(&new)?;
         self.move_table(table, &new)
@@ -524,4 +529,22 @@ fn no_identity(table: &Table, at: usize, is_identity: bool) -> SqlError {
         format!("{subject} already has a default value")
     };
     SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+}
+
+/// Fails if a table is a materialized view, and the operation would change more of it than its names.
+fn check_kind(table: &Table, operation: &AlterTableOperation) -> Result<(), SqlError> {
+    use AlterTableOperation as Op;
+    let names_only = matches!(
+        operation,
+        Op::RenameColumn { .. } | Op::RenameTable { .. } | Op::OwnerTo { .. } | Op::SetOptionsParens { .. }
+    );
+    if names_only || table.rules.materialized.is_none() {
+        return Ok(());
+    }
+    let words = shown(operation)?;
+    let words: Vec<_> = words.split_whitespace().take(2).collect();
+    let message =
+        format!("ALTER action {} cannot be performed on relation \"{}\"", words.join(" "), table.plain_name());
+    let error = SqlError::new(state::WRONG_OBJECT_TYPE, message);
+    Err(error.detail("This operation is not supported for materialized views."))
 }

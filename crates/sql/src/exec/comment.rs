@@ -76,7 +76,13 @@ impl Ddl<'_> {
     fn comment_relation(&mut self, kind: RelationKind, name: &RelationName, text: Option<&str>) -> Result<(), Fail> {
         let name = self.view().find(name);
         match kind {
-            RelationKind::Table if self.view().table(&name).is_some() => self.comment_table(&name, Part::Whole, text),
+            RelationKind::Table if self.check_plain_table(&name).is_ok() => {
+                self.comment_table(&name, Part::Whole, text)
+            }
+            RelationKind::Materialized => {
+                self.owned_materialized(&name)?;
+                self.comment_table(&name, Part::Whole, text)
+            }
             RelationKind::View if self.view().view(&name).is_some() => self.comment_view(&name, Part::Whole, text),
             RelationKind::Sequence if self.view().sequence(&name).is_some() => {
                 self.lock(&name, Mode::Exclusive)?;

@@ -78,7 +78,7 @@ impl Ddl<'_> {
         }
         let name = self.foreign_key_name(table, given, columns)?;
         let parent_name = self.found(&definition.foreign_table)?;
-        if self.view().view(&parent_name).is_some() {
+        if self.view().has_relation(&parent_name) && self.check_plain_table(&parent_name).is_err() {
             let message = format!("referenced relation \"{parent_name}\" is not a table");
             return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
         }
@@ -386,6 +386,7 @@ impl Ddl<'_> {
         let mut tables: Vec<Arc<Table>> = Vec::with_capacity(names.len());
         for name in names {
             if !tables.iter().any(|table| table.name() == name) {
+                self.check_plain_table(name)?;
                 tables.push(self.owned_table(name)?);
             }
         }

@@ -102,8 +102,14 @@ impl Ddl<'_> {
             Statement::AlterIndex { name, operation } => self.alter_index(name, operation),
             Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, cascade, .. } => {
                 let names = self.doomed(names, *if_exists)?;
+                self.check_droppable(&names)?;
                 self.drop_tables(&names, *if_exists, *cascade)?;
                 Ok("DROP TABLE")
+            }
+            Statement::Drop { object_type: ast::ObjectType::MaterializedView, if_exists, names, cascade, .. } => {
+                let names = self.doomed(names, *if_exists)?;
+                self.drop_materialized(&names, *if_exists, *cascade)?;
+                Ok("DROP MATERIALIZED VIEW")
             }
             Statement::Drop { object_type: ast::ObjectType::Sequence, if_exists, names, cascade, .. } => {
                 for name in &self.doomed(names, *if_exists)? {

@@ -107,10 +107,8 @@ impl Ddl<'_> {
         let is_used = !callers.is_empty() || !columns.is_empty();
         if is_used && !cascade {
             let subject = format!("function {}", known.identity());
-            let mut details: Vec<_> = callers
-                .iter()
-                .map(|view| format!("view {} depends on {subject}", self.view().written(&view.name)))
-                .collect();
+            let mut details: Vec<_> =
+                callers.iter().map(|view| format!("{} depends on {subject}", self.written_view(view))).collect();
             details.extend(columns.iter().map(|column| format!("{} depends on {subject}", self.of_default(column))));
             let message = format!("cannot drop {subject} because other objects depend on it");
             return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
@@ -137,7 +135,7 @@ impl Ddl<'_> {
     }
 
     fn views_that_call(&self, key: &str) -> Vec<Arc<StoredView>> {
-        self.view().views().into_iter().filter(|view| view.calls(key)).collect()
+        self.view().stored_queries().into_iter().filter(|view| view.calls(key)).collect()
     }
 
     /// Returns the columns whose defaults call the function of this key: the full name of the table, and the position.
@@ -346,7 +344,7 @@ impl Ddl<'_> {
             let mut changed = (*view).clone();
             let keys = changed.names.functions.iter_mut().flat_map(|(_, keys)| keys);
             keys.filter(|key| **key == known.key).for_each(|key| key.clone_from(&moved.key));
-            self.context.transaction.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
+            self.replace_query(changed);
         }
         for (table, at) in self.columns_that_call(&known.key) {
             let table = self.owned_table(&table)?;

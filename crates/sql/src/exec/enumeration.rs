@@ -220,11 +220,10 @@ impl Ddl<'_> {
             let rules = self.renamed_rules(made, new, &table.rules)?;
             changed.push(table.with(table.schema.clone(), rules));
         }
-        for view in self.view().views() {
+        for view in self.view().stored_queries() {
             if let Some(text) = self.renamed(made, new, &restored(text_of(&*view.query)?))? {
                 self.lock(&view.name, Mode::Exclusive)?;
-                let moved = StoredView { query: parse_query(&text)?, ..(*view).clone() };
-                self.context.transaction.changes.views.insert(view.name.clone(), Some(Arc::new(moved)));
+                self.replace_query(StoredView { query: parse_query(&text)?, ..(*view).clone() });
             }
         }
         self.context.transaction.changes.enumerations.insert(made.name.clone(), None);
@@ -324,7 +323,7 @@ impl Ddl<'_> {
             self.lock(view, Mode::Exclusive)?;
             self.drop_views_of(view, "view", &views, true)?;
             self.drop_functions_of(view, "view", true)?;
-            self.context.transaction.changes.views.insert(view.clone(), None);
+            self.remove_query(view);
         }
         for routine in &users.routines {
             self.drop_routine(routine, true)?;
@@ -350,10 +349,10 @@ impl Ddl<'_> {
     fn users_of(&self, made: &EnumType) -> Result<Users, Fail> {
         let is_it = |ty: &Type| enumeration(*ty) == Some(made.kept.id());
         let mut users = Users::default();
-        for table in self.view().tables() {
-            self.users_in_table(made, &table, &mut users)?;
+        for table in self.view().tables().iter().filter(|table| table.rules.materialized.is_none()) {
+            self.users_in_table(made, table, &mut users)?;
         }
-        for view in self.view().views() {
+        for view in self.view().stored_queries() {
             let is_named = self.mentions(made, &text_of(&*view.query)?)?;
             if is_named || view.columns.iter().any(|column| is_it(&column.ty)) {
                 users.views.push(view);

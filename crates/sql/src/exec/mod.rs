@@ -31,7 +31,7 @@
 //! | `enumeration`, `relabel` | CREATE, ALTER and DROP TYPE; other names of labels |
 //! | `like` | LIKE in CREATE TABLE |
 //! | `define`, `triggers` | definitions of procedures and functions, and of triggers |
-//! | `view` | definitions of views |
+//! | `view`, `materialized` | definitions of views; materialized views |
 //! | `measured` | operators that count |
 //! | `procedure` | CALL |
 //! | `body` | the statements of bodies, of procedures and of DO |
@@ -64,6 +64,7 @@ mod join;
 mod json_rows;
 mod kept;
 mod like;
+mod materialized;
 mod measured;
 mod merge;
 mod ordered_set;

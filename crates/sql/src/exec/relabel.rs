@@ -66,7 +66,7 @@ impl Ddl<'_> {
             }
             users.push(table.name().to_owned());
         }
-        for view in self.view().views() {
+        for view in self.view().stored_queries() {
             let shows = view.relations.iter().any(|relation| users.contains(relation));
             if (shows || view.columns.iter().any(|column| is_it(&column.ty))) && mentioned(&*view.query)? {
                 return refuse(format!("View {}", schema::shown(&view.name)));

@@ -3,6 +3,7 @@
 use super::Fail;
 use super::ddl::Ddl;
 use super::temporary::check_move;
+use crate::bind::with_column_names;
 use crate::catalog::enumeration::{EnumType, undefined_type};
 use crate::catalog::view::StoredView;
 use crate::catalog::{Part, Table, rename_comment};
@@ -203,7 +204,8 @@ impl Ddl<'_> {
         let (tables, views, sequences) = self.contents(name);
         let types = self.types_in(name);
         let written = |name: &str| self.view().written(name);
-        let mut lines: Vec<_> = tables.iter().map(|table| format!("table {}", written(table))).collect();
+        let kind = |name: &str| self.view().table(name).map_or("table", |table| table.kind());
+        let mut lines: Vec<_> = tables.iter().map(|table| format!("{} {}", kind(table), written(table))).collect();
         lines.extend(views.iter().map(|view| format!("view {}", written(&view.name))));
         lines.extend(sequences.iter().map(|sequence| format!("sequence {}", written(sequence))));
         lines.extend(types.iter().map(|made| format!("type {}", made.definition.name)));
@@ -242,12 +244,12 @@ impl Ddl<'_> {
     /// Drops the views, tables and sequences of a schema.
     pub(super) fn drop_contents(&mut self, name: &str) -> Result<(), Fail> {
         let (tables, views, sequences) = self.contents(name);
-        let names: Vec<_> = views.iter().map(|view| view.name.clone()).collect();
-        for view in &names {
+        let all: Vec<_> = views.iter().map(|view| view.name.clone()).chain(tables.iter().cloned()).collect();
+        for StoredView { name: view, .. } in views.iter().map(|view| &**view) {
             self.lock(view, Mode::Exclusive)?;
-            self.drop_views_of(view, "view", &names, true)?;
+            self.drop_views_of(view, "view", &all, true)?;
             self.drop_functions_of(view, "view", true)?;
-            self.context.transaction.changes.views.insert(view.clone(), None);
+            self.remove_query(view);
         }
         self.drop_tables(&tables, false, true)?;
         sequences.iter().try_for_each(|sequence| self.drop_sequence(sequence, false, true))
@@ -355,7 +357,7 @@ impl Ddl<'_> {
     /// Puts the new name of a relation into the views that show it, so that views that name it without its schema go on
     /// to show it.
     fn move_in_views(&mut self, old: &str, new: &str) {
-        for view in self.view().views() {
+        for view in self.view().stored_queries() {
             if !view.relations.iter().any(|relation| relation == old) {
                 continue;
             }
@@ -367,14 +369,14 @@ impl Ddl<'_> {
             for (_, name) in relations.filter(|(written, name)| written.schema.is_none() && name == old) {
                 new.clone_into(name);
             }
-            self.context.transaction.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
+            self.replace_query(changed);
         }
     }
 
     /// Checks, after relations have been moved into a schema, that the views that show its relations can still be made.
     fn check_all_views(&self, schema: &str) -> Result<(), SqlError> {
         let concerned = |view: &Arc<StoredView>| view.relations.iter().any(|name| schema::split(name).0 == schema);
-        let views = self.view().views();
+        let views = self.view().stored_queries();
         let broken = views.iter().filter(|view| concerned(view)).find(|view| !crate::bind::holds(view, self.view()));
         broken.map_or(Ok(()), |view| Err(would_break(view)))
     }
@@ -386,7 +388,11 @@ impl Ddl<'_> {
         if_exists: bool,
         change: &Change,
     ) -> Result<(), Fail> {
-        let word = if kind == RelationKind::View { "view" } else { "sequence" };
+        let word = match kind {
+            RelationKind::Materialized => "materialized view",
+            RelationKind::View => "view",
+            RelationKind::Table | RelationKind::Sequence => "sequence",
+        };
         let name = self.view().find(written);
         if !self.view().has_relation(&name) {
             if !if_exists {
@@ -403,6 +409,7 @@ impl Ddl<'_> {
         let fits = match kind {
             RelationKind::Table => true,
             RelationKind::View => view.is_some(),
+            RelationKind::Materialized => table.as_ref().is_some_and(|table| table.rules.materialized.is_some()),
             RelationKind::Sequence => sequence.is_some(),
         };
         if !fits {
@@ -443,7 +450,15 @@ impl Ddl<'_> {
             }
             (Change::Rename(new), Some(view)) => self.rename_view(&view, new)?,
             (Change::RenameColumn(old, new), Some(view)) => self.rename_view_column(&view, old, new)?,
-            _ => return Err(unsupported("this change").into()),
+            (Change::Rename(_) | Change::RenameColumn(..), None) => {
+                let table = self.owned_materialized(&name)?;
+                match change {
+                    Change::RenameColumn(old, new) => self.rename_column(&table, old, new)?,
+                    Change::Rename(new) => self.rename_table(&table, new)?,
+                    _ => {}
+                }
+                self.check_unbroken(&name)?;
+            }
         }
         Ok(())
     }
@@ -456,10 +471,13 @@ impl Ddl<'_> {
         self.context.transaction.changes.views.insert(view.name.clone(), None);
         let renamed = StoredView { name: new.clone(), ..view.clone() };
         self.context.transaction.changes.views.insert(new, Some(Arc::new(renamed)));
-        match self.broken_views(&view.name).first() {
-            Some(broken) => Err(would_break(broken).into()),
-            None => Ok(()),
-        }
+        Ok(self.check_unbroken(&view.name)?)
+    }
+
+    /// Fails if a relation has another name, or other names of columns, and a view that shows it could not be made any
+    /// more.
+    fn check_unbroken(&self, relation: &str) -> Result<(), SqlError> {
+        self.broken_views(relation).first().map_or(Ok(()), |broken| Err(would_break(broken)))
     }
 
     fn rename_view_column(&mut self, view: &StoredView, old: &str, new: &str) -> Result<(), Fail> {
@@ -473,12 +491,11 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::UNDEFINED_COLUMN, message).into());
         };
         new.clone_into(&mut column.name);
+        let names: Vec<_> = changed.columns.iter().map(|column| column.name.clone()).collect();
+        changed.query = with_column_names(&changed.query, &names)?;
         rename_comment(&mut changed.comments, Part::Column, old, new);
         self.context.transaction.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
-        match self.broken_views(&view.name).first() {
-            Some(broken) => Err(would_break(broken).into()),
-            None => Ok(()),
-        }
+        Ok(self.check_unbroken(&view.name)?)
     }
 }
 

@@ -4,6 +4,7 @@ use super::comment::without_stale_comments;
 use super::constraint::{Dependents, check_immediate};
 use super::ddl::{Ddl, Draft, duplicate_constraint, shown};
 use super::temporary::on_commit;
+use super::view::how_to_drop;
 use super::{Fail, generated, partition, storage};
 use crate::bind::{define_check, define_default, not_a_table};
 use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table, check_column_name, is_temporary};
@@ -344,13 +345,22 @@ impl Ddl<'_> {
         Ok(table.with(table.schema.clone(), rules))
     }
 
+    /// Checks that DROP TABLE may drop relations of these names: none of them is a view of any kind.
+    pub(super) fn check_droppable(&self, names: &[String]) -> Result<(), SqlError> {
+        for name in names {
+            if self.view().view(name).is_some() {
+                return Err(not_a_table(name, self.view()).hint("Use DROP VIEW to remove a view."));
+            }
+            if let Some(table) = self.view().table(name) {
+                self.check_plain_table(name).map_err(|error| error.hint(how_to_drop(&table)))?;
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn drop_tables(&mut self, names: &[String], if_exists: bool, cascade: bool) -> Result<(), Fail> {
         let mut tables: Vec<Arc<Table>> = Vec::with_capacity(names.len());
         for name in names {
-            if self.view().view(name).is_some() {
-                let error = not_a_table(name, self.view());
-                return Err(error.hint("Use DROP VIEW to remove a view.").into());
-            }
             if self.view().table(name).is_none() {
                 let message = format!("table \"{name}\" does not exist");
                 if !if_exists {
@@ -377,15 +387,16 @@ impl Ddl<'_> {
             for key in table.rules.foreign_keys.iter().filter(|key| !goes(&key.table)) {
                 self.forget_referrer(&key.table, table.name(), &key.name)?;
             }
-            self.drop_table(table, cascade)?;
+            self.drop_table(table, names, cascade)?;
         }
         Ok(())
     }
 
-    fn drop_table(&mut self, table: &Table, cascade: bool) -> Result<(), Fail> {
+    /// Drops a table, or a materialized view. Views in `among` go, too, in any case.
+    pub(super) fn drop_table(&mut self, table: &Table, among: &[String], cascade: bool) -> Result<(), Fail> {
         self.txn.check_owned_table(table.id)?;
-        self.drop_views_of(table.name(), "table", &[], cascade)?;
-        self.drop_functions_of(table.name(), "table", cascade)?;
+        self.drop_views_of(table.name(), table.kind(), among, cascade)?;
+        self.drop_functions_of(table.name(), table.kind(), cascade)?;
         self.context.transaction.changes.tables.insert(table.name().to_owned(), None);
         self.drop_owned_sequences(table.name(), None, cascade)?;
         Ok(())

@@ -27,6 +27,12 @@ impl Ddl<'_> {
 
     fn create_trigger(&mut self, create: &CreateTrigger) -> Result<(), Fail> {
         let table = self.table_of_trigger(&create.table)?;
+        if table.rules.materialized.is_some() {
+            let message = format!("relation \"{}\" cannot have triggers", table.plain_name());
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message)
+                .detail("This operation is not supported for materialized views.")
+                .into());
+        }
         table.check_changeable()?;
         let mut create = create.clone();
         let function = check_trigger(&create, &table, self.view())?;

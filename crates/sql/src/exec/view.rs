@@ -3,9 +3,8 @@
 use super::Fail;
 use super::ddl::{Ddl, shown};
 use crate::bind::{define_view, holds, not_a_table};
-use crate::catalog::is_temporary;
-use crate::catalog::procedure::{lock_of, name_in};
-use crate::catalog::view::StoredView;
+use crate::catalog::view::{Materialized, StoredView};
+use crate::catalog::{Rules, Table, is_temporary};
 use crate::error::unsupported;
 use crate::parse::names::{fold, object_name};
 use crate::schema::duplicate_table;
@@ -43,14 +42,7 @@ impl Ddl<'_> {
             let message = format!("infinite recursion detected in rules for relation \"{name}\"");
             return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message).into());
         }
-        // Locks the relations that the view shows, so that no other transaction changes them before the view is there.
-        for relation in &draft.relations {
-            self.lock(relation, Mode::Shared)?;
-        }
-        for key in draft.names.functions.iter().flat_map(|(_, keys)| keys) {
-            self.lock(&lock_of(name_in(key)), Mode::Shared)?;
-        }
-        self.keep_types_of_view(&draft)?;
+        self.lock_shown(&draft)?;
         let mut view = define(self)?;
         if let Some(known) = &known {
             check_replacement(known, &view)?;
@@ -74,9 +66,9 @@ impl Ddl<'_> {
                 self.drop_views_of(name, "view", &names, cascade)?;
                 self.drop_functions_of(name, "view", cascade)?;
                 self.context.transaction.changes.views.insert(name.clone(), None);
-            } else if self.view().table(name).is_some() {
+            } else if let Some(table) = self.view().table(name) {
                 let error = SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a view"));
-                return Err(error.hint("Use DROP TABLE to remove a table.").into());
+                return Err(error.hint(how_to_drop(&table)).into());
             } else if if_exists {
                 let message = format!("view \"{name}\" does not exist, skipping");
                 self.notice(state::SUCCESSFUL_COMPLETION, message);
@@ -96,18 +88,22 @@ impl Ddl<'_> {
         among: &[String],
         cascade: bool,
     ) -> Result<(), Fail> {
-        let shows = |view: &Arc<StoredView>| view.relations.iter().any(|known| known == name);
-        let dependents: Vec<_> =
-            self.view().views().into_iter().filter(shows).filter(|view| !among.contains(&view.name)).collect();
+        let mut dependents = self.queries_over(name);
+        dependents.retain(|view| !among.contains(&view.name));
         if dependents.is_empty() {
             return Ok(());
         }
         if !cascade {
-            let written = |name: &str| self.view().written(name);
-            let name = written(name);
-            let message = format!("cannot drop {kind} {name} because other objects depend on it");
-            let details =
-                dependents.iter().map(|view| format!("view {} depends on {kind} {name}", written(&view.name)));
+            let subject = format!("{kind} {}", self.view().written(name));
+            let message = format!("cannot drop {subject} because other objects depend on it");
+            let line = |view: &Arc<StoredView>| {
+                let shown = dependents.iter().find(|shown| view.relations.contains(&shown.name));
+                match shown.filter(|_| !view.relations.iter().any(|relation| relation == name)) {
+                    Some(shown) => format!("{} depends on {}", self.written_view(view), self.written_view(shown)),
+                    None => format!("{} depends on {subject}", self.written_view(view)),
+                }
+            };
+            let details = dependents.iter().map(line);
             return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                 .detail(details.collect::<Vec<_>>().join("\n"))
                 .hint("Use DROP ... CASCADE to drop the dependent objects too.")
@@ -116,32 +112,78 @@ impl Ddl<'_> {
         self.drop_dependents(&dependents)
     }
 
+    /// Returns the views that show a relation, directly or through other views.
+    fn queries_over(&self, name: &str) -> Vec<Arc<StoredView>> {
+        let mut left = self.view().stored_queries();
+        let (mut found, mut names) = (Vec::new(), vec![name.to_owned()]);
+        loop {
+            let shows = |view: &mut Arc<StoredView>| view.relations.iter().any(|known| names.contains(known));
+            let more: Vec<_> = left.extract_if(.., shows).collect();
+            if more.is_empty() {
+                return found;
+            }
+            names.extend(more.iter().map(|view| view.name.clone()));
+            found.extend(more);
+        }
+    }
+
     pub(super) fn drop_dependents(&mut self, views: &[Arc<StoredView>]) -> Result<(), Fail> {
-        let written: Vec<_> = views.iter().map(|view| self.view().written(&view.name)).collect();
+        let written: Vec<_> = views.iter().map(|view| self.written_view(view)).collect();
         for view in views {
             self.lock(&view.name, Mode::Exclusive)?;
             self.drop_functions_of(&view.name, "view", true)?;
-            self.context.transaction.changes.views.insert(view.name.clone(), None);
+            self.remove_query(&view.name);
         }
         match &written[..] {
-            [view] => self.notice(state::SUCCESSFUL_COMPLETION, format!("drop cascades to view {view}")),
+            [view] => self.notice(state::SUCCESSFUL_COMPLETION, format!("drop cascades to {view}")),
             _ => {
                 let error = SqlError::new(
                     state::SUCCESSFUL_COMPLETION,
                     format!("drop cascades to {} other objects", views.len()),
                 );
-                let details = written.iter().map(|view| format!("drop cascades to view {view}"));
+                let details = written.iter().map(|view| format!("drop cascades to {view}"));
                 self.notice_with(error.detail(details.collect::<Vec<_>>().join("\n")));
             }
         }
         Ok(())
     }
 
+    /// Puts the changed definition of a view, or of a materialized one, in place of the present one.
+    pub(super) fn replace_query(&mut self, changed: StoredView) {
+        let table = self.view().table(&changed.name);
+        let Some((table, known)) = table.as_ref().and_then(|table| Some((table, table.rules.materialized.as_ref()?)))
+        else {
+            let name = changed.name.clone();
+            self.context.transaction.changes.views.insert(name, Some(Arc::new(changed)));
+            return;
+        };
+        let materialized = Materialized { query: changed, is_populated: known.is_populated };
+        let rules = Rules { materialized: Some(Arc::new(materialized)), ..table.rules.clone() };
+        self.publish(table.with(table.schema.clone(), rules));
+    }
+
+    /// Removes the definition of a view, or of a materialized one.
+    pub(super) fn remove_query(&mut self, name: &str) {
+        let is_table = self.view().table(name).is_some();
+        let changes = &mut self.context.transaction.changes;
+        if is_table {
+            changes.tables.insert(name.to_owned(), None);
+        } else {
+            changes.views.insert(name.to_owned(), None);
+        }
+    }
+
+    /// Names a view for messages, with the word for its kind.
+    pub(super) fn written_view(&self, view: &StoredView) -> String {
+        let kind = self.view().table(&view.name).map_or("view", |table| table.kind());
+        format!("{kind} {}", self.view().written(&view.name))
+    }
+
     /// Returns the views that a change of a relation has broken.
     pub(super) fn broken_views(&self, relation: &str) -> Vec<Arc<StoredView>> {
         let broken =
             |view: &Arc<StoredView>| view.relations.iter().any(|known| known == relation) && !holds(view, self.view());
-        self.view().views().into_iter().filter(broken).collect()
+        self.view().stored_queries().into_iter().filter(broken).collect()
     }
 
     /// Checks the views of a table after an ALTER TABLE. DROP COLUMN … CASCADE drops the views that do not fit any
@@ -152,20 +194,27 @@ impl Ddl<'_> {
         let Some(first) = broken.first() else { return Ok(()) };
         let error = match operation {
             Op::DropColumn { drop_behavior: Some(ast::DropBehavior::Cascade), .. } => {
-                return self.drop_dependents(&broken);
+                let mut doomed: Vec<Arc<StoredView>> = Vec::new();
+                let above = broken.iter().flat_map(|view| self.queries_over(&view.name));
+                for view in broken.iter().cloned().chain(above) {
+                    if !doomed.iter().any(|known| known.name == view.name) {
+                        doomed.push(view);
+                    }
+                }
+                return self.drop_dependents(&doomed);
             }
             Op::DropColumn { column_names, .. } => {
                 let column = column_names.first().map(fold).unwrap_or_default();
                 let what = format!("column {column} of table {table}");
                 let message = format!("cannot drop {what} because other objects depend on it");
-                let details = broken.iter().map(|view| format!("view {} depends on {what}", view.name));
+                let details = broken.iter().map(|view| format!("{} depends on {what}", self.written_view(view)));
                 SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                     .detail(details.collect::<Vec<_>>().join("\n"))
                     .hint("Use DROP ... CASCADE to drop the dependent objects too.")
             }
             Op::AlterColumn { .. } => {
                 SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule")
-                    .detail(format!("rule _RETURN on view {} depends on it", first.name))
+                    .detail(format!("rule _RETURN on {} depends on it", self.written_view(first)))
             }
             other => {
                 let words: Vec<_> = shown(other)?.split_whitespace().take(2).map(str::to_owned).collect();
@@ -181,6 +230,11 @@ impl Ddl<'_> {
     pub(super) fn check_table(&self, name: &str) -> Result<(), SqlError> {
         if self.view().table(name).is_none() { Err(not_a_table(name, self.view())) } else { Ok(()) }
     }
+}
+
+/// Returns the hint that says by which statement a table, or a materialized view, is dropped.
+pub(super) fn how_to_drop(table: &Table) -> String {
+    format!("Use DROP {} to remove a {}.", table.kind().to_uppercase(), table.kind())
 }
 
 /// Checks that a view may replace another one: it must have the columns of that view, and may have more after them.
@@ -203,9 +257,10 @@ fn check_replacement(known: &StoredView, view: &StoredView) -> Result<(), SqlErr
 }
 
 fn refuse_exotic(create: &ast::CreateView) -> Result<(), SqlError> {
-    let what = if create.materialized {
-        "a materialized view"
-    } else if create.if_not_exists || create.or_alter || create.secure || create.to.is_some() {
+    if create.materialized {
+        return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"materialized\""));
+    }
+    let what = if create.if_not_exists || create.or_alter || create.secure || create.to.is_some() {
         "this kind of view"
     } else if create.columns.iter().any(|column| column.data_type.is_some() || column.options.is_some()) {
         "a view's column with more than a name"

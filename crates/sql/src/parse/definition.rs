@@ -1,5 +1,5 @@
-//! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER VIEW, SET SCHEMA and OWNER TO, GRANT and REVOKE; statements about
-//! types and triggers.
+//! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER [MATERIALIZED] VIEW, SET SCHEMA and OWNER TO, GRANT and REVOKE;
+//! statements about types and triggers.
 
 use super::cursor::Cursor;
 use super::enumeration::{self, TypeStatement};
@@ -16,6 +16,8 @@ pub enum RelationKind {
     Table,
     /// VIEW
     View,
+    /// MATERIALIZED VIEW
+    Materialized,
     /// SEQUENCE
     Sequence,
 }
@@ -137,6 +139,7 @@ impl Definition {
             Definition::RenameSchema(..) | Definition::OwnSchema(..) => "ALTER SCHEMA",
             Definition::Alter { kind: RelationKind::Table, .. } => "ALTER TABLE",
             Definition::Alter { kind: RelationKind::View, .. } => "ALTER VIEW",
+            Definition::Alter { kind: RelationKind::Materialized, .. } => "ALTER MATERIALIZED VIEW",
             Definition::Alter { kind: RelationKind::Sequence, .. } => "ALTER SEQUENCE",
             Definition::Type(TypeStatement::Create(..)) => "CREATE TYPE",
             Definition::Type(TypeStatement::Alter(..)) => "ALTER TYPE",
@@ -227,6 +230,10 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
     let kind = match cursor.peek_word().as_deref() {
         Some("table") => RelationKind::Table,
         Some("view") => RelationKind::View,
+        Some("materialized") if cursor.follows(1, "view") => {
+            cursor.advance();
+            RelationKind::Materialized
+        }
         Some("sequence") => RelationKind::Sequence,
         _ => {
             *cursor = start;
@@ -242,7 +249,7 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
         *cursor = start;
         return Ok(None);
     };
-    let of_view = kind == RelationKind::View;
+    let of_view = matches!(kind, RelationKind::View | RelationKind::Materialized);
     let change = if cursor.follows(0, "set") && cursor.follows(1, "schema") {
         cursor.advance();
         cursor.advance();
@@ -263,6 +270,8 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
         && let Some(change) = drop_expression(cursor)
     {
         change
+    } else if kind == RelationKind::Materialized {
+        return Err(unsupported("this change of a materialized view"));
     } else if of_view {
         return Err(unsupported("this change of a view").hint("Use CREATE OR REPLACE VIEW."));
     } else {
@@ -300,6 +309,10 @@ fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
     let commented = match cursor.word()?.as_str() {
         "table" => Commented::Relation(RelationKind::Table, cursor.qualified_name()?),
         "view" => Commented::Relation(RelationKind::View, cursor.qualified_name()?),
+        "materialized" => {
+            cursor.expect("view")?;
+            Commented::Relation(RelationKind::Materialized, cursor.qualified_name()?)
+        }
         "sequence" => Commented::Relation(RelationKind::Sequence, cursor.qualified_name()?),
         "index" => Commented::Index(cursor.qualified_name()?),
         "schema" => Commented::Schema(cursor.name()?),

@@ -7,6 +7,7 @@
 //! | `body` | the bodies of procedures and of DO |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
 //! | `utility`, `copy`, `procedure`, `trigger`, `sequence`, `database`, `cursors`, `explain`, `notifications` | statements that are read by hand |
+//! | `materialized` | CREATE and REFRESH MATERIALIZED VIEW |
 //! | `cursor` | a place in a statement's tokens, for reading by hand |
 //! | `string` | strings with escapes or between dollars |
 //! | `names`, `types` | from the syntax of names to the relations, procedures and types that they mean |
@@ -33,6 +34,7 @@ mod explain;
 pub mod grouping;
 pub mod lex;
 pub mod like;
+pub mod materialized;
 pub mod named_columns;
 pub mod names;
 pub mod normalise;

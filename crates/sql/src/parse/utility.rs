@@ -6,6 +6,7 @@ use super::cursor::Cursor;
 use super::cursors::{self, DeclareCursor, Fetch};
 use super::database::{self, DatabaseStatement};
 use super::definition::{self, Definition};
+use super::materialized::{self, Materialize};
 use super::notifications;
 use super::procedure::{self, CreateProcedure, DropProcedures};
 use super::sequence::{self, AlterSequence, CreateSequence};
@@ -128,6 +129,8 @@ pub enum Utility {
     /// DO, with the body of a procedure that has no name.
     Do(Arc<BodySyntax>),
     CreateSequence(CreateSequence),
+    /// CREATE or REFRESH MATERIALIZED VIEW
+    Materialize(Box<Materialize>),
     AlterSequence(AlterSequence),
     Define(Definition),
     DropProcedures(DropProcedures),
@@ -150,6 +153,7 @@ impl Utility {
         match self {
             Utility::Truncate { .. } => Some("TRUNCATE TABLE"),
             Utility::CreateSequence(_) => Some("CREATE SEQUENCE"),
+            Utility::Materialize(statement) => Some(statement.tag()),
             Utility::AlterSequence(_) => Some("ALTER SEQUENCE"),
             Utility::Define(definition) => Some(definition.tag()),
             Utility::Database(statement) => Some(statement.tag()),
@@ -220,15 +224,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
         "analyze" | "analyse" => maintenance(cursor, "ANALYZE")?,
         "reindex" => reindex(cursor)?,
         "cluster" => cluster(cursor)?,
-        "checkpoint" => {
-            cursor.advance();
-            Utility::Checkpoint
-        }
-        "backup" => {
-            cursor.advance();
-            cursor.expect("to")?;
-            Utility::Backup(cursor.string()?)
-        }
+        "checkpoint" | "backup" => save(cursor, &word)?,
         "listen" | "unlisten" => Utility::Channels(notifications::channels(cursor)?),
         "notify" => {
             let (channel, payload) = notifications::notify(cursor)?;
@@ -240,6 +236,9 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
         "explain" => super::explain::explain(cursor)?,
         "create" if [1, 3].into_iter().any(|at| cursor.follows(at, "procedure") || cursor.follows(at, "function")) => {
             Utility::CreateProcedure(Box::new(procedure::create(cursor)?))
+        }
+        "create" | "refresh" if cursor.follows(1, "materialized") => {
+            Utility::Materialize(Box::new(materialized::parse(cursor)?))
         }
         "create" if sequence::is_created(cursor) => Utility::CreateSequence(sequence::create(cursor)?),
         "create" | "alter" | "drop" if cursor.follows(1, "database") => {
@@ -259,6 +258,16 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
     };
     cursor.expect_end()?;
     Ok(Some(utility))
+}
+
+/// Reads CHECKPOINT or BACKUP TO.
+fn save(cursor: &mut Cursor<'_>, word: &str) -> Result<Utility, SqlError> {
+    cursor.advance();
+    if word == "checkpoint" {
+        return Ok(Utility::Checkpoint);
+    }
+    cursor.expect("to")?;
+    cursor.string().map(Utility::Backup)
 }
 
 fn begin(cursor: &mut Cursor<'_>, tag: &'static str) -> Result<Utility, SqlError> {

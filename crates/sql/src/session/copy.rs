@@ -65,6 +65,11 @@ impl Session {
             let rows = exec.copy_from(&insert, &copy.options, waits, output.client)?;
             return Ok(Tag::Rows("COPY", rows));
         }
+        if table.rules.materialized.is_some() {
+            let message = format!("cannot copy from materialized view \"{}\"", table.plain_name());
+            let error = SqlError::new(state::WRONG_OBJECT_TYPE, message);
+            return Err(error.hint("Try the COPY (SELECT ...) TO variant.").into());
+        }
         let described = |&target: &usize| {
             let column = &table.schema.columns[target];
             OutputColumn::new(column.name.clone(), column.ty)

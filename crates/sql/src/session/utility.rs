@@ -9,9 +9,11 @@ use crate::bind::Binder;
 use crate::client::Notice;
 use crate::depth::{Syntax, with_room};
 use crate::exec::Fail;
+use crate::exec::ddl::Ddl;
 use crate::expr::Input;
 use crate::notifications::Action;
 use crate::parse::lex::{TokenKind, tokenize};
+use crate::parse::materialized::Materialize;
 use crate::parse::utility::{Modes, Utility};
 use crate::parse::{parse_arguments, parse_type};
 use crate::plan::Statement;
@@ -107,6 +109,7 @@ impl Session {
             }
             Utility::Do(body) => return self.run_anonymous(body, output),
             Utility::CreateProcedure(create) => return self.ddl(|ddl| ddl.create_procedure(create), output),
+            Utility::Materialize(statement) => return self.materialize(statement, output),
             Utility::CreateSequence(create) => return self.ddl(|ddl| ddl.create_sequence(create), output),
             Utility::AlterSequence(alter) => return self.ddl(|ddl| ddl.alter_sequence(alter), output),
             Utility::Define(definition) => {
@@ -330,6 +333,22 @@ impl Session {
         self.reset(None, output)?;
         self.discard_temporary(output)?;
         Ok(Tag::Word("DISCARD ALL"))
+    }
+
+    /// Runs CREATE or REFRESH MATERIALIZED VIEW. As in PostgreSQL, CREATE of a view that is filled has the command tag
+    /// of a query.
+    fn materialize(&mut self, statement: &Materialize, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        self.begin_engine()?;
+        let mut filled = None;
+        let run = |ddl: &mut Ddl<'_>| {
+            match statement {
+                Materialize::Create(create) => filled = ddl.create_materialized(create)?,
+                Materialize::Refresh { name, has_data, concurrently } => ddl.refresh(name, *has_data, *concurrently)?,
+            }
+            Ok(statement.tag())
+        };
+        let tag = self.ddl(run, output)?;
+        Ok(filled.map_or(tag, |rows| Tag::Rows("SELECT", rows)))
     }
 
     /// Drops the session's temporary relations.

@@ -36,7 +36,7 @@ pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
         of_table(context, &table, rows);
     }
     // PostgreSQL's view depends through its rule, which a view here does not have.
-    for view in context.view().views() {
+    for view in context.view().stored_queries() {
         let number = |name: &str| context.shared().catalog().number(name);
         let object = (PG_CLASS, number(&view.name), 0);
         view.relations.iter().for_each(|relation| push(rows, object, (PG_CLASS, number(relation), 0), "n"));

@@ -291,7 +291,11 @@ pub(super) fn action_name(action: ReferentialAction) -> &'static str {
 
 /// Returns the query of the view with this OID as SQL, or `None` if there is no such view.
 pub(crate) fn view_definition(context: &SessionContext, number: u32) -> Option<String> {
-    let Kind::View(view) = find(context, number)?.kind else { return None };
+    let view = match find(context, number)?.kind {
+        Kind::View(view) => view,
+        Kind::Table(table) => table.stored_query()?,
+        Kind::Index(..) | Kind::Sequence | Kind::System(_) => return None,
+    };
     Some(of_view(context, &view))
 }
 

@@ -54,6 +54,7 @@ impl Object {
     /// Returns PostgreSQL's letter for the kind of the relation (`relkind`).
     pub(super) fn letter(&self) -> &'static str {
         match &self.kind {
+            Kind::Table(table) if table.rules.materialized.is_some() => "m",
             Kind::Table(_) => "r",
             Kind::Index(..) => "i",
             Kind::Sequence => "S",

@@ -91,7 +91,7 @@ fn classes(context: &SessionContext, rows: &mut Rows<'_>) {
             ("relpersistence", text(if is_temporary(&object.full) { "t" } else { "p" })),
             ("relkind", text(object.letter())),
             ("relnatts", Value::Int2(columns(&object).len() as i16)),
-            ("relispopulated", Value::Bool(true)),
+            ("relispopulated", Value::Bool(is_populated(&object))),
             ("relreplident", text("n")),
         ];
         match &object.kind {
@@ -117,6 +117,11 @@ fn classes(context: &SessionContext, rows: &mut Rows<'_>) {
 
 fn method_number(name: &str) -> u32 {
     if name == "btree" { operator_classes::BTREE } else { operator_classes::HASH }
+}
+
+/// Whether the rows of a relation may be read: whether it is no materialized view that has not been filled yet.
+fn is_populated(object: &Object) -> bool {
+    !matches!(&object.kind, Kind::Table(table) if table.check_populated().is_err())
 }
 
 /// Returns the columns of a relation: the name, the type, and whether the column may be NULL.

@@ -15,6 +15,7 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "pg_tables" => tables,
         "pg_indexes" => indexes,
         "pg_views" => views,
+        "pg_matviews" => materialized,
         "pg_sequences" => sequences,
         "pg_roles" => roles,
         "pg_user" | "pg_shadow" => users,
@@ -28,13 +29,13 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
 }
 
 fn tables(context: &SessionContext, rows: &mut Rows<'_>) {
-    for table in context.view().tables() {
+    for table in context.view().tables().iter().filter(|table| table.rules.materialized.is_none()) {
         rows.push(vec![
             ("schemaname", text(table.schema_name())),
             ("tablename", text(table.plain_name())),
             ("tableowner", text("postgres")),
-            ("hasindexes", Value::Bool(objects::indexes(&table).next().is_some())),
-            ("hastriggers", Value::Bool(describe::has_triggers(&table))),
+            ("hasindexes", Value::Bool(objects::indexes(table).next().is_some())),
+            ("hastriggers", Value::Bool(describe::has_triggers(table))),
         ]);
     }
 }
@@ -59,6 +60,20 @@ fn views(context: &SessionContext, rows: &mut Rows<'_>) {
             ("viewname", text(schema::plain(&view.name))),
             ("viewowner", text("postgres")),
             ("definition", text(describe::of_view(context, &view))),
+        ]);
+    }
+}
+
+fn materialized(context: &SessionContext, rows: &mut Rows<'_>) {
+    for table in context.view().tables() {
+        let Some(query) = table.stored_query() else { continue };
+        rows.push(vec![
+            ("schemaname", text(table.schema_name())),
+            ("matviewname", text(table.plain_name())),
+            ("matviewowner", text("postgres")),
+            ("hasindexes", Value::Bool(objects::indexes(&table).next().is_some())),
+            ("ispopulated", Value::Bool(table.check_populated().is_ok())),
+            ("definition", text(describe::of_view(context, &query))),
         ]);
     }
 }

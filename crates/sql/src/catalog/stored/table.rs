@@ -1,11 +1,12 @@
 //! Tables as stored definitions.
 
-use super::other::TriggerForm;
+use super::other::{TriggerForm, ViewForm};
 use super::value::{
     CommentForm, DefaultForm, ExpressionForm, MadeTypes, TypeForm, comment_forms, comments, value_of, word_of,
 };
 use crate::SqlError;
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction, Referrer};
+use crate::catalog::view::Materialized;
 use crate::catalog::{
     Catalog, Check, Computed, IndexProperties, KeyOrder, Mentioned, OnCommit, RowExpression, Rules, Table,
     visible_columns,
@@ -17,6 +18,7 @@ use hotrow_txn::Engine;
 use serde::{Deserialize, Serialize};
 
 /// The definition of a table, apart from its name.
+// More than 15 fields: the form of the log, in which each part of a definition has its own name.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TableForm {
@@ -36,6 +38,15 @@ pub(super) struct TableForm {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     triggers: Vec<TriggerForm>,
     comments: Vec<CommentForm>,
+    /// The query of a materialized view.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    materialized: Option<MaterializedForm>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MaterializedForm {
+    query: ViewForm,
+    is_populated: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -135,6 +146,7 @@ impl TableForm {
             referrers: rules.referrers.iter().map(|of| (of.table.clone(), of.constraint.clone())).collect(),
             triggers: rules.triggers.iter().map(|trigger| TriggerForm::of(trigger)).collect(),
             comments: comment_forms(&rules.comments),
+            materialized: rules.materialized.as_deref().map(MaterializedForm::of).transpose()?,
         })
     }
 
@@ -195,6 +207,7 @@ impl TableForm {
             referrers: self.referrers.into_iter().map(|(table, constraint)| Referrer { table, constraint }).collect(),
             triggers: self.triggers.into_iter().map(TriggerForm::trigger).collect::<Result<_, _>>()?,
             comments: comments(self.comments),
+            materialized: self.materialized.map(|form| form.materialized(name, made)).transpose()?.map(Arc::new),
         };
         let (layout, row_ids, lock) = (engine.layout(id), Arc::new(AtomicI64::new(1)), catalog.lock(name));
         Ok(Table::over(id, Arc::new(schema), layout, rules, row_ids, lock))
@@ -245,6 +258,16 @@ impl IndexForm {
     fn index(self) -> Result<IndexSchema, String> {
         let kind = value_of(&KINDS, &self.kind).map_err(|wrong| format!("index \"{}\": {wrong}", self.name))?;
         Ok(IndexSchema { name: self.name, columns: self.columns, kind, unique: self.unique })
+    }
+}
+
+impl MaterializedForm {
+    fn of(materialized: &Materialized) -> Result<Self, SqlError> {
+        Ok(Self { query: ViewForm::of(&materialized.query)?, is_populated: materialized.is_populated })
+    }
+
+    fn materialized(self, name: &str, made: &MadeTypes) -> Result<Materialized, String> {
+        Ok(Materialized { query: self.query.view(name, made)?, is_populated: self.is_populated })
     }
 }
 

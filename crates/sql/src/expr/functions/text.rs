@@ -5,6 +5,7 @@ use super::function::{Function, Overload, TextFunction};
 use crate::expr::arith::out_of_range;
 use crate::expr::pattern::{lower, upper};
 use crate::memory::check_size;
+use crate::schema::quoted;
 use crate::types::{Styles, decode_text, encode_text};
 use crate::{MemoryLimit, SqlError, state};
 use base64::Engine;
@@ -134,7 +135,7 @@ impl TextFunction {
             TextFunction::PadLeft => pad(&text, number, third, true, memory)?,
             TextFunction::PadRight => pad(&text, number, third, false, memory)?,
             TextFunction::SplitPart => return Ok(Value::Text(split_part(text, other, integer_of(third))?)),
-            TextFunction::QuoteIdentifier => quote_identifier(&text),
+            TextFunction::QuoteIdentifier => quoted(&text),
             TextFunction::QuoteLiteral => quote_literal(&text),
             TextFunction::Character | TextFunction::Encode => text.into_owned(),
             TextFunction::Sha224 | TextFunction::Sha256 | TextFunction::Sha384 | TextFunction::Sha512 => {
@@ -275,16 +276,6 @@ fn character(number: i64) -> Result<String, SqlError> {
     }
 }
 
-/// Implements `quote_ident`: returns a name as an SQL identifier, in double quotes if it needs them.
-pub(super) fn quote_identifier(name: &str) -> String {
-    let is_plain = |(at, byte): (usize, u8)| matches!(byte, b'a'..=b'z' | b'_') || (at > 0 && byte.is_ascii_digit());
-    let plain = !name.is_empty() && name.bytes().enumerate().all(is_plain);
-    if plain && RESERVED.binary_search(&name).is_err() {
-        return name.to_owned();
-    }
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 /// Implements `quote_literal`: returns a text as an SQL string literal.
 pub(super) fn quote_literal(text: &str) -> String {
     let escaped = text.replace('\'', "''").replace('\\', "\\\\");
@@ -373,23 +364,3 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, SqlError> {
             .hint("Input data is missing padding, is truncated, or is otherwise corrupted.")
     })
 }
-
-/// The words that need quotes to be names, in alphabetical order.
-#[rustfmt::skip]
-const RESERVED: [&str; 151] = [
-    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization", "between",
-    "bigint", "binary", "bit", "boolean", "both", "case", "cast", "char", "character", "check", "coalesce",
-    "collate", "collation", "column", "concurrently", "constraint", "create", "cross", "current_catalog",
-    "current_date", "current_role", "current_schema", "current_time", "current_timestamp", "current_user", "dec",
-    "decimal", "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "exists", "extract",
-    "false", "fetch", "float", "for", "foreign", "freeze", "from", "full", "grant", "greatest", "group", "grouping",
-    "having", "ilike", "in", "initially", "inner", "inout", "int", "integer", "intersect", "interval", "into", "is",
-    "isnull", "join", "lateral", "leading", "least", "left", "like", "limit", "localtime", "localtimestamp",
-    "national", "natural", "nchar", "none", "normalize", "not", "notnull", "null", "nullif", "numeric", "offset",
-    "on", "only", "or", "order", "out", "outer", "overlaps", "overlay", "placing", "position", "precision",
-    "primary", "real", "references", "returning", "right", "row", "select", "session_user", "setof", "similar",
-    "smallint", "some", "substring", "symmetric", "table", "tablesample", "then", "time", "timestamp", "to",
-    "trailing", "treat", "trim", "true", "union", "unique", "user", "using", "values", "varchar", "variadic",
-    "verbose", "when", "where", "window", "with", "xmlattributes", "xmlconcat", "xmlelement", "xmlexists",
-    "xmlforest", "xmlnamespaces", "xmlparse", "xmlpi", "xmlroot", "xmlserialize", "xmltable",
-];

@@ -5,9 +5,10 @@ use super::argument::invalid;
 use super::function::Variadic;
 use super::interval::make_interval;
 use super::json_build;
-use super::text::{quote_identifier, quote_literal};
+use super::text::quote_literal;
 use crate::expr::{Env, Expr, Input, compare};
 use crate::memory::check_size;
+use crate::schema::quoted;
 use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
@@ -150,7 +151,7 @@ fn format<'a>(template: &str, list: &'a [Expr], env: &Env<'a>, row: &Input<'a>) 
                 let message = "null values cannot be formatted as an SQL identifier";
                 return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message));
             }
-            'I' => quote_identifier(&text(&plain)),
+            'I' => quoted(&text(&plain)),
             'L' if value.is_null() => "NULL".to_owned(),
             'L' => quote_literal(&text(&plain)),
             other => {

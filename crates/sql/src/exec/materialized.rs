@@ -1,0 +1,197 @@
+//! Materialized views: tables whose rows are those of a query, as it was when they were filled last.
+
+use super::ddl::{Ddl, Draft};
+use super::table::complete_key;
+use super::view::how_to_drop;
+use super::{Exec, Fail, lock_outcome};
+use crate::bind::{Binder, define_view, not_a_table, stored_type};
+use crate::catalog::procedure::{lock_of, name_in};
+use crate::catalog::view::{Materialized, StoredView};
+use crate::catalog::{Rules, Table, View, is_temporary};
+use crate::expr::Env;
+use crate::parse::materialized::CreateMaterialized;
+use crate::plan::Insert;
+use crate::schema::{RelationName, duplicate_table, plain, undefined_table};
+use crate::table_lock::Mode;
+use crate::{SqlError, state};
+use hotrow_storage::{Column, TableSchema};
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::AtomicI64;
+use std::ops::ControlFlow;
+
+impl Ddl<'_> {
+    /// Runs CREATE MATERIALIZED VIEW. Returns the number of its rows, or `None` if it was not filled.
+    pub(crate) fn create_materialized(&mut self, create: &CreateMaterialized) -> Result<Option<u64>, Fail> {
+        self.check_memory()?;
+        let name = self.placed(&create.name, false)?;
+        let lock = self.lock(&name, Mode::Exclusive)?;
+        if self.view().has_relation(&name) {
+            if !create.if_not_exists {
+                return Err(duplicate_table(&name).into());
+            }
+            let message = format!("relation \"{}\" already exists, skipping", create.name.name);
+            self.notice(state::DUPLICATE_TABLE, message);
+            return Ok(None);
+        }
+        let define = |view: View<'_>| {
+            define_view(&name, &create.columns, &create.query, None, view).map_err(|error| match error.state {
+                // Too many columns: of a view the message would name another statement.
+                state::SYNTAX_ERROR if error.message.starts_with("CREATE VIEW") => {
+                    SqlError::new(error.state, "too many column names were specified")
+                }
+                _ => error,
+            })
+        };
+        let draft = define(self.view())?;
+        if draft.relations.iter().any(|relation| is_temporary(relation)) {
+            let message = "materialized views must not use temporary tables or views";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).into());
+        }
+        self.lock_shown(&draft)?;
+        let query = define(self.view())?;
+        let columns =
+            query.columns.iter().map(|column| Column::nullable(&column.name, stored_type(column.ty))).collect();
+        let rules = Rules {
+            defaults: vec![None; query.columns.len()],
+            materialized: Some(Arc::new(Materialized { query, is_populated: create.has_data })),
+            ..Rules::default()
+        };
+        let schema = TableSchema { key: Vec::new(), ..TableSchema::new(&name, columns, &[]) };
+        let mut draft = Draft { schema, rules, partition_key: None };
+        complete_key(&mut draft)?;
+        let table = self.define(draft, Arc::new(AtomicI64::new(1)), lock)?;
+        self.publish(table.clone());
+        if create.has_data { self.fill(&table).map(Some) } else { Ok(None) }
+    }
+
+    /// Runs REFRESH MATERIALIZED VIEW: replaces the rows by those that the query has now, or takes them away.
+    pub(crate) fn refresh(&mut self, name: &RelationName, has_data: bool, concurrently: bool) -> Result<(), Fail> {
+        let name = self.view().find(name);
+        let table = self.owned_materialized(&name)?;
+        if concurrently {
+            check_concurrent(&table, has_data)?;
+        }
+        self.check_settled(&table, "REFRESH MATERIALIZED VIEW")?;
+        self.empty(&table)?;
+        let table = self.owned_table(&name)?;
+        let mut rules = table.rules.clone();
+        if let Some(materialized) = rules.materialized.as_mut().map(Arc::make_mut) {
+            materialized.is_populated = has_data;
+        }
+        let table = table.with(table.schema.clone(), rules);
+        self.publish(table.clone());
+        if has_data {
+            self.fill(&table)?;
+        }
+        Ok(())
+    }
+
+    /// Runs DROP MATERIALIZED VIEW.
+    pub(super) fn drop_materialized(&mut self, names: &[String], if_exists: bool, cascade: bool) -> Result<(), Fail> {
+        for name in names {
+            if if_exists && !self.view().has_relation(name) {
+                let message = format!("materialized view \"{name}\" does not exist, skipping");
+                self.notice(state::SUCCESSFUL_COMPLETION, message);
+                continue;
+            }
+            if !self.view().has_relation(name) {
+                let message = format!("materialized view \"{}\" does not exist", plain(name));
+                return Err(SqlError::new(state::UNDEFINED_TABLE, message).into());
+            }
+            let table = self.owned_materialized(name).map_err(|fail| match (fail, self.view().table(name)) {
+                (Fail::Sql(error), Some(table)) if error.state == state::WRONG_OBJECT_TYPE => {
+                    error.hint(how_to_drop(&table)).into()
+                }
+                (fail, _) => fail,
+            })?;
+            self.check_settled(&table, "DROP MATERIALIZED VIEW")?;
+            self.drop_table(&table, names, cascade)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the materialized view of this name, locked exclusively.
+    pub(super) fn owned_materialized(&mut self, name: &str) -> Result<Arc<Table>, Fail> {
+        if !self.view().has_relation(name) {
+            return Err(undefined_table(name).into());
+        }
+        if self.view().table(name).is_some() {
+            let table = self.owned_table(name)?;
+            if table.rules.materialized.is_some() {
+                return Ok(table);
+            }
+        }
+        let message = format!("\"{}\" is not a materialized view", plain(name));
+        Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into())
+    }
+
+    /// Fails if a name means a view of any kind.
+    pub(super) fn check_plain_table(&self, name: &str) -> Result<(), SqlError> {
+        match self.view().table(name) {
+            None => Err(not_a_table(name, self.view())),
+            Some(table) if table.rules.materialized.is_some() => {
+                let message = format!("\"{}\" is not a table", table.plain_name());
+                Err(SqlError::new(state::WRONG_OBJECT_TYPE, message))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Locks what the query of a view mentions, so that no other transaction changes it before the view is there.
+    pub(super) fn lock_shown(&mut self, query: &StoredView) -> Result<(), Fail> {
+        for relation in &query.relations {
+            self.lock(relation, Mode::Shared)?;
+        }
+        for key in query.names.functions.iter().flat_map(|(_, keys)| keys) {
+            self.lock(&lock_of(name_in(key)), Mode::Shared)?;
+        }
+        self.keep_types_of_view(query)
+    }
+
+    /// Inserts the rows of its query into a materialized view that has none. Returns their number.
+    fn fill(&mut self, table: &Arc<Table>) -> Result<u64, Fail> {
+        let query = table.stored_query().ok_or_else(|| undefined_table(table.name()))?;
+        let node = loop {
+            let (node, used) = Binder::bound_view(&query, self.view())?;
+            for lock in used.locks() {
+                let entry = (self.context.shared(), &self.context.entry);
+                lock_outcome(self.locks.acquire(lock, Mode::Shared, entry, self.limit)?)?;
+            }
+            // The definitions may have changed while we waited.
+            if used.is_current(self.view()) {
+                used.check_readable()?;
+                break node;
+            }
+        };
+        let insert = Insert::plain(table.clone(), table.visible());
+        let mut scratch = Vec::new();
+        let env = Env { context: Some(&*self.context), styles: query.styles, ..self.env };
+        let (txn, engine, locks, deferred) = (&mut *self.txn, self.engine, &mut *self.locks, &mut *self.deferred);
+        let mut exec = Exec { txn, env, engine, locks, deferred, scratch: &mut scratch };
+        let rows = exec.fill(&insert, &node, &mut |_| Ok(ControlFlow::Continue(())));
+        // Notices are the statement's, whether it fails or not.
+        let notices = self.context.notices.take();
+        self.notices.extend(notices);
+        rows
+    }
+}
+
+/// Checks that REFRESH may say CONCURRENTLY, by PostgreSQL's rules. Readers wait all the same.
+fn check_concurrent(table: &Table, has_data: bool) -> Result<(), SqlError> {
+    let name = table.plain_name();
+    if !has_data {
+        let message = "CONCURRENTLY and WITH NO DATA options cannot be used together";
+        return Err(SqlError::new(state::SYNTAX_ERROR, message));
+    }
+    if table.check_populated().is_err() {
+        let message = "CONCURRENTLY cannot be used when the materialized view is not populated";
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
+    let mut indexes = table.schema.indexes.iter();
+    if !indexes.any(|index| index.unique && index.columns.iter().all(|&column| column < table.visible())) {
+        let message = format!("cannot refresh materialized view \"{name}\" concurrently");
+        return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+            .hint("Create a unique index with no WHERE clause on one or more columns of the materialized view."));
+    }
+    Ok(())
+}
