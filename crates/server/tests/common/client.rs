@@ -42,6 +42,8 @@ pub struct Answer {
     pub rows: Vec<Vec<Option<String>>>,
     pub tags: Vec<String>,
     pub failure: Option<Failure>,
+    /// Whether a COPY has asked for data.
+    pub asked_for_data: bool,
     /// `I`, `T` or `E`
     pub status: char,
 }
@@ -202,9 +204,18 @@ impl<S: Read + Write> Client<S> {
 
     /// [`answer`](Self::answer), or why there is none.
     pub fn try_answer(&mut self) -> io::Result<Answer> {
+        self.try_answer_giving(None)
+    }
+
+    /// [`try_answer`](Self::try_answer). A COPY that asks for data gets `data`, if there is any.
+    pub fn try_answer_giving(&mut self, data: Option<&[u8]>) -> io::Result<Answer> {
         let mut answer = Answer::default();
         loop {
             match self.try_read()?.ok_or(io::ErrorKind::UnexpectedEof)? {
+                (b'G', _) if let Some(data) = data => {
+                    self.send(&[message(b'd', data), message(b'c', b"")].concat());
+                    answer.asked_for_data = true;
+                }
                 (b'T', body) => {
                     answer.described = columns(&body);
                     answer.columns = answer.described.len();

@@ -12,6 +12,8 @@
 //! ```text
 //! HOTROW_DIFFERENTIAL_STATEMENTS=20000 cargo test -p hotrow-server --test differential -- --nocapture
 //! ```
+//!
+//! The module `regress` sends the statements of whole files to both, such as those of PostgreSQL's own tests.
 
 #![allow(clippy::print_stderr, reason = "a test that was passed over says so")]
 
@@ -20,6 +22,7 @@ mod common;
 mod grammar;
 mod listed;
 mod postgres;
+mod regress;
 mod written;
 
 use common::client::{Column, Failure, message, parse};
