@@ -69,6 +69,7 @@ pub(crate) fn contents(view: View<'_>, variable: &VariableSyntax, used: &mut Use
         VariableType::RowOf(path) => Ok(Contents::Row(columns_of(view, path, used)?)),
         VariableType::Record => Ok(Contents::Record),
         VariableType::OfFirstValue => Err(unsupported("a variable without a type")),
+        VariableType::Alias(name) => Ok(Contents::Alias(name.clone())),
     }
 }
 
@@ -329,23 +330,29 @@ impl Compiler<'_> {
                 .map_err(|error| self.explain(error, *line, "statement block local variable initialization"))?;
             declarations.push(Declaration { line: *line, variable, value });
         }
+        let reshaped = self.variables.times_reshaped();
         let steps = self.steps(&written.steps)?;
+        let (end, mut ends) = (self.variables.shapes(), Vec::with_capacity(written.handlers.len()));
         let mut handlers = Vec::with_capacity(written.handlers.len());
         for handler in &written.handlers {
+            // An error may come between any two of the statements.
+            self.variables.restore(&end);
+            self.variables.blur(reshaped);
             let start = self.variables.enter();
             let (sqlstate, _) = self.declaration(&handler.sqlstate, None)?;
             let (sqlerrm, _) = self.declaration(&handler.sqlerrm, None)?;
             let steps = self.steps(&handler.steps)?;
             self.variables.leave(start);
+            ends.push(self.variables.shapes());
             handlers.push(Handler { conditions: handler.conditions.clone(), sqlstate, sqlerrm, steps });
         }
+        self.variables.restore(&end);
+        ends.iter().for_each(|end| self.variables.merge(end));
         self.variables.leave(start);
         // By now the statements have shown which fields the records have.
         for (declaration, written) in declarations.iter_mut().zip(&written.declarations) {
-            if written.variable.ty == VariableType::Record
-                && let Some((first, width)) = self.variables.record_slots(&written.variable)
-            {
-                (declaration.variable.first, declaration.variable.width) = (first, width);
+            if written.variable.ty == VariableType::Record {
+                declaration.variable.records = self.variables.record_slots(&written.variable);
             }
         }
         Ok(Block { label: written.label.clone(), declarations, steps, handlers })
@@ -358,14 +365,14 @@ impl Compiler<'_> {
     ) -> Result<(Slots, Option<PlannedValue>), SqlError> {
         if let (VariableType::OfFirstValue, Some(value)) = (&variable.ty, value) {
             let value = self.value(value, Wanted::Any)?;
-            return Ok((self.variables.declare(variable, Contents::Value(value.ty)), Some(value)));
+            return Ok((self.variables.declare(variable, Contents::Value(value.ty))?, Some(value)));
         }
         let contents = contents(self.view, variable, &mut self.body.used)?;
         let value = match value {
             Some(value) => Some(self.value(value, Wanted::Variable(&variable.name, contents.value_type()?))?),
             None => None,
         };
-        Ok((self.variables.declare(variable, contents), value))
+        Ok((self.variables.declare(variable, contents)?, value))
     }
 
     fn steps(&mut self, list: &[StepSyntax<Written>]) -> Result<Vec<Step>, SqlError> {
@@ -398,12 +405,17 @@ impl Compiler<'_> {
         otherwise: &[StepSyntax<Written>],
         line: usize,
     ) -> Result<StepKind, SqlError> {
-        let mut bound = Vec::with_capacity(arms.len());
+        let (mut bound, mut ends) = (Vec::with_capacity(arms.len()), Vec::with_capacity(arms.len()));
+        let start = self.variables.shapes();
         for (condition, steps) in arms {
             let condition = self.value(condition, Wanted::Condition("IF"));
             bound.push((condition.map_err(|error| self.explain(error, line, "IF"))?, self.steps(steps)?));
+            ends.push(self.variables.shapes());
+            self.variables.restore(&start);
         }
-        Ok(StepKind::If(bound, self.steps(otherwise)?))
+        let otherwise = self.steps(otherwise)?;
+        ends.iter().for_each(|end| self.variables.merge(end));
+        Ok(StepKind::If(bound, otherwise))
     }
 
     fn assignment(&mut self, target: &TargetSyntax, value: &Expression) -> Result<StepKind, SqlError> {
@@ -431,12 +443,30 @@ impl Compiler<'_> {
     fn looped(&mut self, written: &Loop<Written>, line: usize) -> Result<Loop<Planned>, SqlError> {
         let start = self.variables.enter();
         let rounds = self.rounds(&written.rounds).map_err(|error| self.explain(error, line, written.rounds.name()))?;
-        self.loops += 1;
-        let steps = self.steps(&written.steps);
-        self.loops -= 1;
-        let steps = steps?;
+        let (reshaped, head) = (self.variables.times_reshaped(), self.variables.shapes());
+        let mut steps = self.round(&written.steps)?;
+        if self.variables.times_reshaped() > reshaped {
+            // A later round begins with what an earlier one has left, but for the row of the round.
+            self.variables.restore(&head);
+            self.variables.blur(reshaped);
+            if let Rounds::Rows(StatementSyntax { into, .. }) = &written.rounds {
+                self.variables.restore_record(into, &head);
+            }
+            steps = self.round(&written.steps)?;
+            self.variables.blur(reshaped);
+        } else {
+            self.variables.merge(&head);
+        }
         self.variables.leave(start);
         Ok(Loop { label: written.label.clone(), rounds, steps })
+    }
+
+    /// Binds the statements of a loop.
+    fn round(&mut self, steps: &[StepSyntax<Written>]) -> Result<Vec<Step>, SqlError> {
+        self.loops += 1;
+        let steps = self.steps(steps);
+        self.loops -= 1;
+        steps
     }
 
     fn rounds(&mut self, written: &Rounds<Written>) -> Result<Rounds<Planned>, SqlError> {

@@ -27,8 +27,10 @@ pub(crate) struct Variables {
     /// The slots that declared variables and fields of records have had, by the addresses of their declarations. A
     /// variable that is declared again with the same types has the same slots again, so that plans stay true.
     slots: HashMap<*const VariableSyntax, Vec<(Fields, usize)>>,
-    /// Whether the fields of a record may change while the body runs.
+    /// Whether statements are bound as the body comes to them. Then a record has the fields of its last row.
     is_dynamic: bool,
+    /// The positions of the records that have got other fields, in the order of the body's text.
+    reshaped: Vec<usize>,
     /// The slot of an array whose first element has the subscript 0, as that of `TG_ARGV` has.
     from_zero: Option<usize>,
 }
@@ -36,7 +38,7 @@ pub(crate) struct Variables {
 /// The names and types of the fields of a row.
 type Fields = Vec<(String, Type)>;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     name: Option<String>,
     holder: Holder,
@@ -47,7 +49,7 @@ struct Known {
 }
 
 /// The contents of a variable: a value or a row.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Holder {
     /// A value, in this slot.
     Value(usize),
@@ -55,7 +57,13 @@ enum Holder {
     Row(Vec<(String, usize)>),
     /// A row of any query, with the names and slots of the fields of its last one; `None` before the first.
     Record(Option<Vec<(String, usize)>>),
+    /// A row of one of several queries: it depends on the way to this place of the body.
+    Unclear,
 }
+
+/// What the variables have at a place of a body.
+#[derive(Debug)]
+pub(super) struct Shapes(Vec<Holder>);
 
 /// The contents of a variable that is declared.
 #[derive(Debug)]
@@ -66,6 +74,8 @@ pub(crate) enum Contents {
     Row(Vec<(String, Type)>),
     /// Rows of any queries.
     Record,
+    /// What the variable of this name has, or the argument of this number (`$1`).
+    Alias(String),
 }
 
 impl Contents {
@@ -76,7 +86,7 @@ impl Contents {
     pub(crate) fn value_type(&self) -> Result<Type, SqlError> {
         match self {
             Contents::Value(ty) => Ok(*ty),
-            Contents::Row(_) | Contents::Record => Err(unsupported("a first value for a row")),
+            Contents::Row(_) | Contents::Record | Contents::Alias(_) => Err(unsupported("a first value for a row")),
         }
     }
 }
@@ -100,6 +110,7 @@ impl Variables {
             arguments: 0,
             slots: HashMap::new(),
             is_dynamic,
+            reshaped: Vec::new(),
             from_zero: None,
         };
         for (name, ty) in arguments {
@@ -153,8 +164,62 @@ impl Variables {
         match self.known(name).map(|known| &known.holder) {
             Some(Holder::Row(fields) | Holder::Record(Some(fields))) => Ok(Some(fields.iter().map(typed).collect())),
             Some(Holder::Record(None)) => Err(not_assigned(name)),
+            Some(Holder::Unclear) => Err(unclear(name)),
             Some(Holder::Value(_)) | None => Ok(None),
         }
+    }
+
+    /// Returns what the variables have at this place of the body.
+    pub(super) fn shapes(&self) -> Shapes {
+        Shapes(self.known.iter().map(|known| known.holder.clone()).collect())
+    }
+
+    /// Goes back to what the variables had at a place before.
+    pub(super) fn restore(&mut self, shapes: &Shapes) {
+        for (known, holder) in self.known.iter_mut().zip(&shapes.0) {
+            known.holder.clone_from(holder);
+        }
+    }
+
+    /// Notes that the body comes to this place on another way, too, on which the variables had this.
+    pub(super) fn merge(&mut self, shapes: &Shapes) {
+        for (known, other) in self.known.iter_mut().zip(&shapes.0) {
+            match (&known.holder, other) {
+                (Holder::Record(None), Holder::Record(Some(_))) | (Holder::Record(_), Holder::Unclear) => {
+                    known.holder.clone_from(other);
+                }
+                (Holder::Record(Some(one)), Holder::Record(Some(another))) if one != another => {
+                    known.holder = Holder::Unclear;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Gives the record after INTO, if there is one, what it had at a place before.
+    pub(super) fn restore_record(&mut self, into: &[TargetSyntax], shapes: &Shapes) {
+        let [TargetSyntax { name, field: None }] = into else { return };
+        let Some(at) = self.known.iter().rposition(|known| known.name.as_ref() == Some(name)) else { return };
+        if let Some(holder) = shapes.0.get(at) {
+            self.known[at].holder.clone_from(holder);
+        }
+    }
+
+    /// Returns the number of times that a record has got other fields so far.
+    pub(super) fn times_reshaped(&self) -> usize {
+        self.reshaped.len()
+    }
+
+    /// Notes that the body may come to this place before or after each of the times since `since` at which records got
+    /// other fields. Returns false if there were none.
+    pub(super) fn blur(&mut self, since: usize) -> bool {
+        let reshaped = &self.reshaped[since..];
+        for &at in reshaped {
+            if let Some(known) = self.known.get_mut(at) {
+                known.holder = Holder::Unclear;
+            }
+        }
+        !reshaped.is_empty()
     }
 
     /// Adds a slot that no name means.
@@ -179,7 +244,7 @@ impl Variables {
         let slot_of = |known: &Known| match &known.holder {
             Holder::Value(slot) => *slot,
             Holder::Row(fields) | Holder::Record(Some(fields)) => fields.first().map_or(usize::MAX - 1, |(_, at)| *at),
-            Holder::Record(None) => usize::MAX,
+            Holder::Record(None) | Holder::Unclear => usize::MAX,
         };
         self.known.iter().map(slot_of).collect()
     }
@@ -197,7 +262,7 @@ impl Variables {
     /// Returns the first of the slots of a declared variable, or of the fields of a record.
     fn slots_for(&mut self, declaration: *const VariableSyntax, fields: Fields) -> usize {
         let had = self.slots.entry(declaration).or_default();
-        if let Some((_, first)) = had.iter().find(|(known, _)| *known == fields).filter(|_| self.is_dynamic) {
+        if let Some((_, first)) = had.iter().find(|(known, _)| *known == fields) {
             return *first;
         }
         let first = self.types.len();
@@ -221,6 +286,7 @@ impl Variables {
                 Some(Holder::Record(None)) => {
                     return Err(not_assigned(relation));
                 }
+                Some(Holder::Unclear) => return Err(unclear(relation)),
                 Some(Holder::Row(fields) | Holder::Record(Some(fields))) => {
                     Some(field(fields, name).ok_or_else(|| no_field(relation, name))?)
                 }
@@ -235,7 +301,7 @@ impl Variables {
     fn slot(&self, name: &str) -> Option<usize> {
         match self.known(name)?.holder {
             Holder::Value(slot) => Some(slot),
-            Holder::Row(_) | Holder::Record(_) => None,
+            Holder::Row(_) | Holder::Record(_) | Holder::Unclear => None,
         }
     }
 
@@ -244,8 +310,11 @@ impl Variables {
         number <= self.arguments
     }
 
-    /// Declares a variable of the present block. Returns its place in the frame.
-    pub(crate) fn declare(&mut self, variable: &VariableSyntax, contents: Contents) -> Slots {
+    /// Declares a variable of the present block. Returns its place in the frame: none for another name of a variable.
+    ///
+    /// # Errors
+    /// 42704 if there is no variable that the other name could mean, 0A000 if it has rows of any queries.
+    pub(crate) fn declare(&mut self, variable: &VariableSyntax, contents: Contents) -> Result<Slots, SqlError> {
         let declaration: *const VariableSyntax = variable;
         let (first, width, holder) = match contents {
             Contents::Value(ty) => {
@@ -258,17 +327,39 @@ impl Variables {
                 (first, width, Holder::Row(names.into_iter().zip(first..).collect()))
             }
             Contents::Record => (self.types.len(), 0, Holder::Record(None)),
+            Contents::Alias(of) => {
+                let known = Known { name: Some(variable.name.clone()), ..self.aliased(&of)?.clone() };
+                self.known.push(known);
+                return Ok(Slots { first: self.types.len(), width: 0, records: Vec::new(), not_null: None });
+            }
         };
         let (name, constant, not_null) = (Some(variable.name.clone()), variable.constant, variable.not_null);
         self.known.push(Known { name, holder, constant, not_null, declaration });
         let not_null = variable.not_null.then(|| Arc::from(variable.name.as_str()));
-        Slots { first, width, not_null }
+        Ok(Slots { first, width, records: Vec::new(), not_null })
     }
 
-    /// Returns the slots of the fields that the record of a declaration has got.
-    pub(super) fn record_slots(&self, variable: &VariableSyntax) -> Option<(usize, usize)> {
-        let had = self.slots.get(&std::ptr::from_ref(variable))?;
-        had.last().map(|(fields, first)| (*first, fields.len()))
+    /// Returns the variable of this name, or the argument of this number (`$1`), for another name of it.
+    fn aliased(&self, name: &str) -> Result<&Known, SqlError> {
+        let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
+        let found = match number {
+            Some(number) => number.checked_sub(1).and_then(|at| self.known[..self.arguments].get(at)),
+            None => self.known(&name.to_lowercase()),
+        };
+        match found {
+            Some(Known { holder: Holder::Record(_) | Holder::Unclear, .. }) => {
+                Err(unsupported("another name of a record"))
+            }
+            Some(known) => Ok(known),
+            None => Err(SqlError::new(state::UNDEFINED_OBJECT, format!("variable \"{name}\" does not exist"))),
+        }
+    }
+
+    /// Returns the slots of the fields that the record of a declaration has got: for the rows of each query the first
+    /// one and their number.
+    pub(super) fn record_slots(&self, variable: &VariableSyntax) -> Vec<(usize, usize)> {
+        let had = self.slots.get(&std::ptr::from_ref(variable)).into_iter().flatten();
+        had.map(|(fields, first)| (*first, fields.len())).collect()
     }
 
     /// Returns the type of the value of a variable or field.
@@ -297,7 +388,7 @@ impl Variables {
                 Holder::Row(fields) | Holder::Record(Some(fields)) => {
                     Some(fields.iter().find(|(_, at)| *at == slot)?.0.clone())
                 }
-                Holder::Record(None) => return None,
+                Holder::Record(None) | Holder::Unclear => return None,
             };
             Some(TargetSyntax { name: known.name.clone()?, field })
         });
@@ -317,7 +408,8 @@ impl Variables {
                 field(fields, name).ok_or_else(|| no_field(&target.name, name))?
             }
             (Holder::Record(None), Some(_)) => return Err(not_assigned(&target.name)),
-            (Holder::Row(_) | Holder::Record(_), None) => {
+            (Holder::Unclear, Some(_)) => return Err(unclear(&target.name)),
+            (Holder::Row(_) | Holder::Record(_) | Holder::Unclear, None) => {
                 return Err(unsupported("an assignment of a value to a whole row"));
             }
         };
@@ -329,8 +421,8 @@ impl Variables {
         if let [TargetSyntax { name, field: None }] = into
             && let Some(at) = self.known.iter().rposition(|known| known.name.as_ref() == Some(name))
         {
-            if let Holder::Record(_) = &self.known[at].holder {
-                self.shape(at, columns)?;
+            if let Holder::Record(_) | Holder::Unclear = &self.known[at].holder {
+                self.shape(at, columns);
             }
             if let Holder::Row(fields) | Holder::Record(Some(fields)) = &self.known[at].holder {
                 check_count(fields.len(), columns.len())?;
@@ -359,7 +451,7 @@ impl Variables {
             && let Some(known) = self.known(name)
         {
             match &known.holder {
-                Holder::Record(None) => {
+                Holder::Record(None) | Holder::Unclear => {
                     let hint = "Name a variable for each column, or one that is declared with the rows of a table.";
                     return Err(unsupported("a record for the rows of EXECUTE in a function").hint(hint));
                 }
@@ -377,22 +469,20 @@ impl Variables {
     }
 
     /// Gives a record the fields of a row.
-    fn shape(&mut self, at: usize, columns: &[OutputColumn]) -> Result<(), SqlError> {
-        let Holder::Record(fields) = &self.known[at].holder else { return Ok(()) };
-        if let Some(fields) = fields {
+    fn shape(&mut self, at: usize, columns: &[OutputColumn]) {
+        if let Holder::Record(Some(fields)) = &self.known[at].holder {
             let known = fields.iter().map(|(name, slot)| (name.as_str(), self.types[*slot]));
             if known.eq(columns.iter().map(|column| (column.name.as_str(), column.ty))) {
-                return Ok(());
+                return;
             }
-            if !self.is_dynamic {
-                return Err(unsupported("a record with rows of different queries in a procedure"));
-            }
+        }
+        if !self.is_dynamic && !matches!(self.known[at].holder, Holder::Record(None)) {
+            self.reshaped.push(at);
         }
         let named = columns.iter().map(|column| (column.name.clone(), column.ty)).collect();
         let first = self.slots_for(self.known[at].declaration, named);
         let fields = columns.iter().map(|column| column.name.clone()).zip(first..).collect();
         self.known[at].holder = Holder::Record(Some(fields));
-        Ok(())
     }
 }
 
@@ -404,6 +494,12 @@ fn not_assigned(record: &str) -> SqlError {
     let message = format!("record \"{record}\" is not assigned yet");
     SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
         .detail("The tuple structure of a not-yet-assigned record is indeterminate.")
+}
+
+/// Returns the error for a field of a record that may have a row of one query or of another.
+fn unclear(record: &str) -> SqlError {
+    unsupported("a record that may have rows of different queries at one place of a body")
+        .hint(format!("Declare another record for one of the queries of \"{record}\"."))
 }
 
 fn no_field(record: &str, name: &str) -> SqlError {

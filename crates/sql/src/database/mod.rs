@@ -19,6 +19,7 @@ use crate::parse::{self, Parsed};
 use crate::plan::{Plan, Statement, changes_in_with};
 use crate::schema::duplicate_table;
 use crate::session::Session;
+use crate::settings::shown_name;
 use crate::shared::Shared;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_runtime::Attendants;
@@ -271,7 +272,7 @@ pub(crate) fn plan(
                     Some(["name", "setting", "description"].map(|name| OutputColumn::new(name, Type::Text)).to_vec())
                 }
                 // The name is checked when it runs.
-                Utility::Show(name) => text_column(name),
+                Utility::Show(name) => text_column(shown_name(name)),
                 _ => None,
             };
             (Plan::Utility(Box::new(utility)), columns)

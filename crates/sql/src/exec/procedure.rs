@@ -294,7 +294,7 @@ impl Machine for Running<'_, '_> {
         if value.is_some() {
             check_not_null(&first, variable.not_null.as_deref())?;
         }
-        self.values[variable.first..variable.first + variable.width].fill(Value::Null);
+        variable.places().for_each(|place| self.values[place] = Value::Null);
         if variable.width > 0 {
             self.values[variable.first] = first;
         }

@@ -16,7 +16,7 @@
 //! | `like` | the element LIKE of CREATE TABLE, which sqlparser knows only alone |
 //! | `conflict` | expressions and conditions in ON CONFLICT, which sqlparser does not know |
 //! | `grouping` | GROUP BY with GROUPING SETS, ROLLUP and CUBE, of which sqlparser knows some forms only |
-//! | `only`, `signs`, `trim` | FROM ONLY, `a>-1` and `trim(both from …)`, which sqlparser does not know |
+//! | `only`, `signs`, `trim`, `intervals`, `isnull` | FROM ONLY, `a>-1`, `trim(both from …)`, `interval(p) '…'` and ISNULL, which sqlparser does not know |
 //! | `row_locks` | FOR NO KEY UPDATE and FOR KEY SHARE, which sqlparser does not know |
 //! | `window` | the EXCLUDE clause of windows, which sqlparser does not know |
 //! | `syntax` | all other statements, which crate sqlparser reads |
@@ -32,6 +32,8 @@ pub mod definition;
 pub mod enumeration;
 mod explain;
 pub mod grouping;
+mod intervals;
+mod isnull;
 pub mod lex;
 pub mod like;
 pub mod materialized;

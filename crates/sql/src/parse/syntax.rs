@@ -1,7 +1,9 @@
 //! The use of crate sqlparser: its limits, and its errors in PostgreSQL's words.
 
 use super::lex::{self, Token, TokenKind, character_position};
-use super::{conflict, grouping, like, named_columns, only, row_locks, sequence, signs, trim, window};
+use super::{
+    conflict, grouping, intervals, isnull, like, named_columns, only, row_locks, sequence, signs, trim, window,
+};
 use crate::depth::{Syntax, with_room};
 use crate::{SqlError, state};
 use sqlparser::ast;
@@ -49,6 +51,8 @@ fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
         .map_err(|error| syntax_error(text, &error.message, Some(error.location)))?;
     signs::take_off(&mut tokens);
     trim::take_from(&mut tokens);
+    intervals::turn(&mut tokens);
+    isnull::split(&mut tokens);
     Ok(tokens)
 }
 

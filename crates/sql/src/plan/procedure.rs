@@ -108,15 +108,25 @@ pub struct Target {
     pub not_null: Option<Arc<str>>,
 }
 
-/// The places of a variable in the frame: one, or one for each field of a row.
+/// The places of a variable in the frame: one, one for each field of a row, or several rows of them for a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slots {
     /// The first place.
     pub first: usize,
     /// The number of places.
     pub width: usize,
+    /// Of a record: the first place and the number of places of the fields of each query's rows.
+    pub records: Vec<(usize, usize)>,
     /// The name of the variable if it refuses NULL.
     pub not_null: Option<Arc<str>>,
+}
+
+impl Slots {
+    /// Returns all places.
+    pub fn places(&self) -> impl Iterator<Item = usize> {
+        let own = (self.first, self.width);
+        std::iter::once(own).chain(self.records.iter().copied()).flat_map(|(first, width)| first..first + width)
+    }
 }
 
 /// A procedure or function that is called.

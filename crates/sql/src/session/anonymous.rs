@@ -268,7 +268,7 @@ impl Machine for Anonymous<'_, '_, '_> {
     fn declare(&mut self, variable: &VariableSyntax, value: Option<&Expression>) -> Result<Slots, Fail> {
         if let (VariableType::OfFirstValue, Some(value)) = (&variable.ty, value) {
             let (value, ty) = self.evaluate(value, Wanted::Any)?;
-            let slots = self.variables.declare(variable, Contents::Value(ty));
+            let slots = self.variables.declare(variable, Contents::Value(ty))?;
             self.grow();
             self.values[slots.first] = value;
             return Ok(slots);
@@ -279,7 +279,7 @@ impl Machine for Anonymous<'_, '_, '_> {
             Some(value) => self.evaluate(value, Wanted::Variable(&variable.name, contents.value_type()?))?.0,
             None => Value::Null,
         };
-        let slots = self.variables.declare(variable, contents);
+        let slots = self.variables.declare(variable, contents)?;
         if value.is_some() {
             check_not_null(&first, slots.not_null.as_deref())?;
         }

@@ -69,6 +69,8 @@ enum Kind {
     Word(&'static [&'static str], usize),
     /// A whole number between these two, which are included.
     Between(i32, i32),
+    /// A number that is not negative, as the costs of PostgreSQL's planner are, which have no effect.
+    Cost,
     /// A size; kilobytes if it has no unit.
     Memory,
     /// The role that statements run as. There is no other than the session's user.
@@ -100,6 +102,7 @@ impl Known {
         match self.kind {
             Kind::Bool => ("bool", None),
             Kind::Between(..) => ("integer", None),
+            Kind::Cost => ("real", None),
             Kind::Memory => ("integer", Some("kB")),
             Kind::Duration => ("integer", Some("ms")),
             Kind::Encoding | Kind::TimeZone | Kind::DateStyle | Kind::Path | Kind::Text | Kind::Role => {
@@ -154,14 +157,47 @@ const KNOWN: &[Known] = &[
     known("check_function_bodies", Kind::Bool, "on"),
     reported("client_encoding", Kind::Encoding, "UTF8"),
     known("client_min_messages", Kind::Word(LEVELS, LEVELS.len()), "notice"),
+    known("constraint_exclusion", Kind::Word(&["partition", "on", "off"], 3), "partition"),
+    known("cpu_index_tuple_cost", Kind::Cost, "0.005"),
+    known("cpu_operator_cost", Kind::Cost, "0.0025"),
+    known("cpu_tuple_cost", Kind::Cost, "0.01"),
+    known("cursor_tuple_fraction", Kind::Cost, "0.1"),
     known("data_directory", Kind::Reported, ""),
     reported("DateStyle", Kind::DateStyle, "ISO, MDY"),
     known("deadlock_timeout", Kind::Duration, "1s"),
     known("default_table_access_method", Kind::Word(&["heap"], 1), "heap"),
     known("default_tablespace", Kind::Word(&["", "pg_default"], 2), ""),
+    known("default_toast_compression", Kind::Word(&["pglz"], 1), "pglz"),
+    known("default_transaction_deferrable", Kind::Bool, "off"),
     known("default_transaction_isolation", Kind::Isolation, "read committed"),
     reported("default_transaction_read_only", Kind::Bool, "off"),
+    known("enable_async_append", Kind::Bool, "on"),
+    known("enable_bitmapscan", Kind::Bool, "on"),
+    known("enable_gathermerge", Kind::Bool, "on"),
+    known("enable_hashagg", Kind::Bool, "on"),
+    known("enable_hashjoin", Kind::Bool, "on"),
+    known("enable_incremental_sort", Kind::Bool, "on"),
+    known("enable_indexonlyscan", Kind::Bool, "on"),
+    known("enable_indexscan", Kind::Bool, "on"),
+    known("enable_material", Kind::Bool, "on"),
+    known("enable_memoize", Kind::Bool, "on"),
+    known("enable_mergejoin", Kind::Bool, "on"),
+    known("enable_nestloop", Kind::Bool, "on"),
+    known("enable_parallel_append", Kind::Bool, "on"),
+    known("enable_parallel_hash", Kind::Bool, "on"),
+    known("enable_partition_pruning", Kind::Bool, "on"),
+    known("enable_partitionwise_aggregate", Kind::Bool, "off"),
+    known("enable_partitionwise_join", Kind::Bool, "off"),
+    known("enable_seqscan", Kind::Bool, "on"),
+    known("enable_sort", Kind::Bool, "on"),
+    known("enable_tidscan", Kind::Bool, "on"),
+    known("escape_string_warning", Kind::Bool, "on"),
     known("extra_float_digits", Kind::Between(-15, 3), "1"),
+    known("force_parallel_mode", Kind::Word(&["off", "on", "regress"], 3), "off"),
+    known("from_collapse_limit", Kind::Between(1, i32::MAX), "8"),
+    known("geqo", Kind::Bool, "on"),
+    known("geqo_threshold", Kind::Between(2, i32::MAX), "12"),
+    known("hash_mem_multiplier", Kind::Cost, "2"),
     known(CONCURRENCY, Kind::Concurrency, "default"),
     known(EARLY_RELEASE, Kind::Word(&["off", HOT], 2), "off"),
     known(EXCLUSIVE_IDLE_TIMEOUT, Kind::Duration, "1s"),
@@ -179,6 +215,12 @@ const KNOWN: &[Known] = &[
     reported("IntervalStyle", Kind::Word(INTERVAL_STYLES, INTERVAL_STYLES.len()), "postgres"),
     reported("is_superuser", Kind::Fixed, "on"),
     known("jit", Kind::Bool, "off"),
+    known("jit_above_cost", Kind::Cost, "100000"),
+    known("jit_expressions", Kind::Bool, "on"),
+    known("jit_inline_above_cost", Kind::Cost, "500000"),
+    known("jit_optimize_above_cost", Kind::Cost, "500000"),
+    known("jit_tuple_deforming", Kind::Bool, "on"),
+    known("join_collapse_limit", Kind::Between(1, i32::MAX), "8"),
     known("lc_collate", Kind::Fixed, "C"),
     known("lc_ctype", Kind::Fixed, "C.UTF-8"),
     known("lc_messages", Kind::Text, "C"),
@@ -189,10 +231,19 @@ const KNOWN: &[Known] = &[
     known("maintenance_work_mem", Kind::Memory, "64MB"),
     known("max_connections", Kind::Fixed, "100"),
     known("max_identifier_length", Kind::Fixed, "63"),
+    known("max_parallel_maintenance_workers", Kind::Between(0, 1024), "2"),
+    known("max_parallel_workers", Kind::Between(0, 1024), "8"),
+    known("max_parallel_workers_per_gather", Kind::Between(0, 1024), "2"),
+    known("parallel_leader_participation", Kind::Bool, "on"),
+    known("parallel_setup_cost", Kind::Cost, "1000"),
+    known("parallel_tuple_cost", Kind::Cost, "0.1"),
+    known("password_encryption", Kind::Word(&["scram-sha-256", "md5"], 2), "scram-sha-256"),
     known("plan_cache_mode", Kind::Word(&["auto", "force_generic_plan", "force_custom_plan"], 3), "auto"),
+    known("random_page_cost", Kind::Cost, "4"),
     known("role", Kind::Role, "none"),
     known("row_security", Kind::Bool, "on"),
     known(SEARCH_PATH, Kind::Path, DEFAULT_PATH),
+    known("seq_page_cost", Kind::Cost, "1"),
     reported("server_encoding", Kind::Fixed, "UTF8"),
     reported("server_version", Kind::Fixed, SERVER_VERSION),
     known("server_version_num", Kind::Fixed, "150000"),
@@ -202,8 +253,13 @@ const KNOWN: &[Known] = &[
     known("synchronize_seqscans", Kind::Bool, "on"),
     known(SYNCHRONOUS_COMMIT, Kind::SynchronousCommit, "on"),
     reported("TimeZone", Kind::TimeZone, "UTC"),
+    known("track_activities", Kind::Bool, "on"),
+    known("track_counts", Kind::Bool, "on"),
+    known("track_io_timing", Kind::Bool, "off"),
+    known("transaction_deferrable", Kind::Bool, "off"),
     known("transaction_isolation", Kind::Isolation, "read committed"),
     known("transaction_read_only", Kind::Bool, "off"),
+    known("vacuum_cost_limit", Kind::Between(1, 10_000), "200"),
     known("work_mem", Kind::Memory, "4MB"),
     known("xmloption", Kind::Word(&["content", "document"], 2), "content"),
 ];
@@ -574,6 +630,11 @@ fn put(values: &mut Values, name: Cow<'static, str>, value: Option<String>) {
     };
 }
 
+/// Returns the name of a setting as SHOW displays it, in PostgreSQL's upper and lower case.
+pub(crate) fn shown_name(name: &str) -> &str {
+    known_by(name).map_or(name, |known| known.name)
+}
+
 fn known_by(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(name))
 }
@@ -661,6 +722,15 @@ fn check(known: &Known, value: &str) -> Result<String, SqlError> {
                 let name = known.name;
                 let message =
                     format!("{number} is outside the valid range for parameter \"{name}\" ({least} .. {most})");
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+            }
+            number.to_string()
+        }
+        Kind::Cost => {
+            let number = value.trim().parse::<f64>().map_err(|_| invalid(""))?;
+            if !(0.0..f64::INFINITY).contains(&number) {
+                let message =
+                    format!("{number} is outside the valid range for parameter \"{}\" (0 .. 1.79769e+308)", known.name);
                 return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
             }
             number.to_string()

@@ -269,13 +269,6 @@ impl Sum {
         Some(())
     }
 
-    /// Makes each part negative: the sign before the first number applies to all parts.
-    fn spread_sign(&mut self) {
-        let negative = |part: i32| if part > 0 { -part } else { part };
-        (self.years, self.months, self.days) = (negative(self.years), negative(self.months), negative(self.days));
-        self.micros = if self.micros > 0 { -self.micros } else { self.micros };
-    }
-
     fn finish(&self) -> Result<Interval, Wrong> {
         let months = self.years.checked_mul(12).and_then(|months| months.checked_add(self.months));
         Ok(Interval { months: months.ok_or(Wrong::Months)?, days: self.days, micros: self.micros })
@@ -308,6 +301,13 @@ fn read_verbose(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Res
     if tokens.is_empty() {
         return Err(Wrong::Syntax);
     }
+    // In SQL's style the sign of `-1 2:03:04` applies to all its parts, unless another part has a sign of its own.
+    let is_signed = |token: &&str| token.starts_with(['-', '+']);
+    let spreads =
+        style == IntervalStyle::SqlStandard && tokens[0].starts_with('-') && !tokens[1..].iter().any(is_signed);
+    if spreads {
+        tokens[0] = &tokens[0][1..];
+    }
     let mut sum = Sum::default();
     // A number without a unit gets its unit from what follows it: it counts days before a clock or a number of hours,
     // and the smallest unit if it is the last.
@@ -334,15 +334,7 @@ fn read_verbose(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Res
         }
         at += 1;
     }
-    // In SQL's style the sign of `-1 2:03:04` applies to all its parts, unless another part has a sign of its own.
-    let is_signed = |token: &&&str| token.starts_with(['-', '+']);
-    if style == IntervalStyle::SqlStandard
-        && tokens[0].starts_with('-')
-        && !tokens[1..].iter().any(|token| is_signed(&token))
-    {
-        sum.spread_sign();
-    }
-    if negated {
+    if spreads != negated {
         sum.negate().ok_or(Wrong::TooLong)?;
     }
     sum.finish()

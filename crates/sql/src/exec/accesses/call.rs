@@ -145,7 +145,7 @@ impl Foresight<'_> {
             return Break(End::Unforeseen);
         }
         for Declaration { variable, value, .. } in &block.declarations {
-            for slot in variable.first..variable.first + variable.width {
+            for slot in variable.places() {
                 frame.set(slot, Some(Value::Null));
             }
             if let Some(value) = value {

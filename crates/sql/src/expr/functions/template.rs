@@ -284,7 +284,10 @@ fn write_pattern(moment: &Moment, pattern: Pattern, written: &str, plain: bool, 
             return;
         }
         Pattern::IsoYear(digits) => (last_digits(people_year(moment.iso_week().0).abs(), digits), digits),
-        Pattern::Century => ((year - 1) / 100 + 1, 2),
+        Pattern::Century => match (year - 1) / 100 + 1 {
+            century if moment.people_year() < 0 => (-century, 3),
+            century => (century, 2),
+        },
         Pattern::Quarter => ((moment.month - 1) / 3 + 1, 1),
         Pattern::Month => (moment.month, 2),
         Pattern::WeekOfYear => ((moment.day_of_year() - 1) / 7 + 1, 2),

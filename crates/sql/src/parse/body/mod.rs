@@ -370,6 +370,8 @@ pub enum VariableType {
     Record,
     /// The type of the first value: of a variable that the body does not declare itself.
     OfFirstValue,
+    /// `ALIAS FOR`: another name of a variable, or of an argument that is named by its number, as `$1`.
+    Alias(String),
 }
 
 /// A variable that a value is assigned to, or a field of one that has a row.

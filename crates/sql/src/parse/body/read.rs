@@ -237,12 +237,18 @@ impl<'b> Reader<'b> {
     fn declaration(&mut self) -> Result<Declaration<Written>, SqlError> {
         let (line, name) = (self.place().line, self.cursor.name()?);
         let constant = self.cursor.take("constant");
-        for (word, what) in
-            [("alias", "ALIAS FOR"), ("cursor", "a cursor variable"), ("refcursor", "a cursor variable")]
-        {
-            if self.cursor.follows(0, word) {
-                return Err(unsupported(what).at(self.cursor.position()));
-            }
+        if !constant && self.cursor.take("alias") {
+            self.cursor.expect("for")?;
+            let ty = VariableType::Alias(self.cursor.text_until(|token, _| token.is_symbol(b';'))?.trim().to_owned());
+            self.cursor.expect_symbol(b';')?;
+            return Ok(Declaration {
+                line,
+                variable: VariableSyntax { name, ty, constant: false, not_null: false },
+                value: None,
+            });
+        }
+        if ["cursor", "refcursor"].iter().any(|word| self.cursor.follows(0, word)) {
+            return Err(unsupported("a cursor variable").at(self.cursor.position()));
         }
         let ty = self.variable_type()?;
         if self.cursor.take("collate") {
@@ -408,7 +414,12 @@ impl<'b> Reader<'b> {
     pub(super) fn expression(&mut self, ends: impl Fn(&Token, &str) -> bool) -> Result<Expression, SqlError> {
         let start = self.place();
         let text = self.cursor.text_until(ends)?;
-        let expr = crate::parse::parse_expr(&text).map_err(|error| shifted(error, start.characters))?;
+        // PostgreSQL computes an expression as a query: it may go on with FROM.
+        let as_query = |error: SqlError| match crate::parse::parse_expr(&format!("(SELECT {text})")) {
+            Ok(query) if text.to_ascii_lowercase().contains("from") => Ok(query),
+            _ => Err(shifted(error, start.characters)),
+        };
+        let expr = crate::parse::parse_expr(&text).or_else(as_query)?;
         Ok(Expression { expr, text: self.fragment(text, start) })
     }
 
