@@ -1,4 +1,4 @@
-//! Files of statements for `psql`, such as those of PostgreSQL's own regression tests, sent to PostgreSQL and to Hotrow.
+//! Files of statements for `psql`, such as PostgreSQL's own regression tests, sent to PostgreSQL and to Hotrow.
 //! The share of statements that both answer alike is printed for each file. The files are not in this tree:
 //!
 //! ```text
@@ -202,7 +202,7 @@ fn compared(answer: &Answer, is_ordered: bool) -> String {
 struct Count {
     all: usize,
     alike: usize,
-    /// Those whose answers differ in the message of an error alone.
+    /// The statements whose answers differ in the message of an error alone.
     worded: usize,
 }
 

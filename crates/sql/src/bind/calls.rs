@@ -3,7 +3,8 @@
 use super::aggregate::{Given, aggregate_named};
 use super::binder::{Binder, span_of};
 use super::errors::{ambiguous_function, ambiguous_operator, no_function, no_operator, no_prefix_operator};
-use super::json::{refuse_json_function, takes_rows};
+use super::json::takes_rows;
+use super::named_arguments::positional;
 use super::ordered_set::lacks_within_group;
 use super::scope::Scope;
 use super::typed::Typed;
@@ -229,7 +230,6 @@ impl Binder<'_> {
                 Err(error) => unfit = Some(error),
             }
         }
-        refuse_json_function(name, list)?;
         let sets = self.sets_bound();
         if name == "make_interval" {
             return self.make_interval(list, scope);
@@ -377,6 +377,9 @@ impl Binder<'_> {
     /// Binds the arguments of a function that is not an aggregate.
     fn arguments(&mut self, name: &str, list: &[FunctionArg], scope: &Scope) -> Result<Vec<Typed>, SqlError> {
         let mut arguments = Vec::with_capacity(list.len());
+        if let Some(list) = positional(name, list) {
+            return list.into_iter().map(|argument| self.expr(argument, scope)).collect();
+        }
         for argument in list {
             match argument {
                 // The name of a sequence may be cast to `regclass`.

@@ -3,12 +3,12 @@
 use super::binder::Binder;
 use super::catalog::registry;
 use super::errors::no_operator;
-use super::json::json_operator;
+use super::json::{is_jsonpath, json_operator};
 use super::rows::parts_of_row;
 use super::scope::Scope;
 use super::typed::{NOWHERE, Typed};
 use crate::error::unsupported;
-use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Like, Strictness};
+use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Function, JsonFunction, Like, Strictness};
 use crate::parse::names::{fold, name_parts};
 use crate::types::{number_literal, type_name};
 use crate::{SqlError, state};
@@ -100,6 +100,11 @@ impl Binder<'_> {
             A::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type: ty, format: None } => {
                 if let Some(registry) = registry(ty)? {
                     return self.registered(registry, expr, scope);
+                }
+                if is_jsonpath(ty) {
+                    let text = self.cast(expr, Type::Text, scope)?;
+                    let path = Function::Json(JsonFunction::PathText);
+                    return Ok(Typed::new(Expr::Call(path, vec![text.expr]), Type::Text));
                 }
                 let ty = self.data_type(ty)?;
                 self.cast(expr, ty, scope)
@@ -196,7 +201,8 @@ impl Binder<'_> {
         }
         match op {
             B::Minus if left.ty == Some(Type::Jsonb) => self.operator("-", vec![left, right]),
-            B::AtQuestion | B::AtAt => Err(unsupported(&format!("operator {op}: jsonpath"))),
+            B::AtQuestion => self.operator("@?", vec![left, right]),
+            B::AtAt => self.operator("@@", vec![left, right]),
             B::Plus => self.arithmetic(Arithmetic::Add, left, right),
             B::Minus => self.arithmetic(Arithmetic::Subtract, left, right),
             B::Multiply => self.arithmetic(Arithmetic::Multiply, left, right),

@@ -206,11 +206,11 @@ pub(super) fn takes_rows(name: &str) -> bool {
     ["row_to_json", "to_json", "to_jsonb"].contains(&name) || of_json("json_") || of_json("jsonb_")
 }
 
-/// Returns the error for the functions of the language jsonpath, which are not supported.
-pub(super) fn refuse_json_function(name: &str, list: &[ast::FunctionArg]) -> Result<(), SqlError> {
-    if name.starts_with("jsonb_path_") && !list.is_empty() {
-        let error = unsupported(&format!("{name}: jsonpath"));
-        return Err(error.hint("The operators ->, #>, @> and ? find parts of a jsonb."));
-    }
-    Ok(())
+/// Whether a type is `jsonpath`, whose values are texts here.
+pub(super) fn is_jsonpath(ty: &ast::DataType) -> bool {
+    matches!(ty, ast::DataType::Custom(name, modifiers) if modifiers.is_empty()
+    && crate::parse::names::name_parts(name).is_ok_and(|parts| {
+        matches!(&parts[..], [name] if name == "jsonpath")
+            || matches!(&parts[..], [schema, name] if schema == "pg_catalog" && name == "jsonpath")
+    }))
 }

@@ -18,7 +18,7 @@
 //! | `enumeration` | functions of enumerated types |
 //! | `scope`, `column` | the columns that names can mean, and which one a name means |
 //! | `query` | queries and their parts, bound |
-//! | `names` | default names of result columns |
+//! | `names`, `named_arguments` | default names of result columns; arguments that are written with their names |
 //! | `select` | queries |
 //! | `from` | FROM |
 //! | `group`, `join` | the sources of a join; its order and methods |
@@ -88,6 +88,7 @@ mod json;
 mod json_records;
 mod limits;
 mod merge;
+mod named_arguments;
 mod names;
 mod operators;
 mod ordered_set;

@@ -206,6 +206,7 @@ impl Binder<'_> {
                 }
                 _ => return Err(wrong()),
             },
+            TableFunction::PathQuery => path_types(&types).ok_or_else(wrong)?,
             TableFunction::Matches => match_types(&types).ok_or_else(wrong)?,
             TableFunction::Channels if types.is_empty() => (Vec::new(), vec![(None, Type::Text)]),
             TableFunction::Keywords if types.is_empty() => (Vec::new(), keyword_columns()),
@@ -250,6 +251,15 @@ const MOVE: &str = "You might be able to move the set-returning function into a 
 fn match_types(types: &[Option<Type>]) -> Option<(Vec<Type>, Vec<(Option<&'static str>, Type)>)> {
     let fits = (2..=3).contains(&types.len()) && types.iter().all(|ty| ty.is_none_or(Type::is_text));
     fits.then(|| (vec![Type::Text; types.len()], vec![(None, Type::Array(Element::Text))]))
+}
+
+/// Returns the types of the arguments and of the result of `jsonb_path_query`, or `None` if it takes no such arguments.
+#[allow(clippy::type_complexity, reason = "the two parts that the only caller takes apart at once")]
+fn path_types(types: &[Option<Type>]) -> Option<(Vec<Type>, Vec<(Option<&'static str>, Type)>)> {
+    const WANTED: [Type; 4] = [Type::Jsonb, Type::Text, Type::Jsonb, Type::Bool];
+    let fits = |(ty, wanted): (&Option<Type>, &Type)| ty.is_none_or(|ty| ty == *wanted);
+    let fits = (2..=4).contains(&types.len()) && types.iter().zip(&WANTED).all(fits);
+    fits.then(|| (WANTED[..types.len()].to_vec(), vec![(None, Type::Jsonb)]))
 }
 
 /// Returns the columns of `pg_get_keywords`.

@@ -1,6 +1,7 @@
 //! Functions in FROM, whose results are sets of rows, or one row with one value; and sequences in FROM.
 
 use super::binder::Binder;
+use super::named_arguments::positional;
 use super::query::{From, computed};
 use super::scope::{Relation, Scope};
 use super::typed::Typed;
@@ -37,7 +38,10 @@ impl<'a> Written<'a> {
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
             _ => None,
         };
-        let arguments = arguments.iter().map(plain).collect::<Option<_>>()?;
+        let arguments = match positional(function.name(), arguments) {
+            Some(arguments) => arguments,
+            None => arguments.iter().map(plain).collect::<Option<_>>()?,
+        };
         Some(Self { function, arguments, numbered, alias })
     }
 }

@@ -61,7 +61,7 @@ enum Holder {
     Unclear,
 }
 
-/// What the variables have at a place of a body.
+/// The contents of the variables at a place of a body.
 #[derive(Debug)]
 pub(super) struct Shapes(Vec<Holder>);
 
@@ -74,7 +74,7 @@ pub(crate) enum Contents {
     Row(Vec<(String, Type)>),
     /// Rows of any queries.
     Record,
-    /// What the variable of this name has, or the argument of this number (`$1`).
+    /// The contents of the variable of this name, or of the argument of this number (`$1`).
     Alias(String),
 }
 

@@ -1,6 +1,7 @@
 //! Functions whose result rows are the parts of a JSON value.
 
 use super::table_function::Next;
+use crate::expr::jsonpath;
 use crate::json::{self, Kind};
 use crate::plan::table_function::{JsonRecords, JsonRows, Parts};
 use crate::types::{Styles, decode_text};
@@ -33,6 +34,25 @@ pub(super) fn rows<'n>(function: JsonRows, arguments: &'n [Value<'static>]) -> R
         if function.parts == Parts::Members {
             row.push(part(value, binary, as_text)?);
         }
+        Ok(true)
+    }))
+}
+
+/// Returns the items that a path finds.
+pub(super) fn path<'n>(arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
+    let (value, path, variables, silent) = match arguments {
+        [Value::Jsonb(value), Value::Text(path), rest @ ..] => match rest {
+            [] => (value, path, None, false),
+            [Value::Jsonb(variables)] => (value, path, Some(&**variables), false),
+            [Value::Jsonb(variables), Value::Bool(silent)] => (value, path, Some(&**variables), *silent),
+            _ => return Ok(Box::new(|_| Ok(false))),
+        },
+        _ => return Ok(Box::new(|_| Ok(false))),
+    };
+    let mut items = jsonpath::query(value, path, jsonpath::Options { variables, silent })?.into_iter();
+    Ok(Box::new(move |row| {
+        let Some(item) = items.next() else { return Ok(false) };
+        row.push(Value::Jsonb(item.into()));
         Ok(true)
     }))
 }

@@ -113,7 +113,11 @@ impl Arithmetic {
         })
     }
 
-    fn decimals(self, left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
+    /// Applies the operator to two numbers.
+    ///
+    /// # Errors
+    /// 22012 for a division by zero, 22003 if the result has too many digits.
+    pub(super) fn decimals(self, left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
         let result = match self {
             Arithmetic::Add => left.checked_add(right).map(|sum| with_digits_of(sum, left, right)),
             Arithmetic::Subtract => left.checked_sub(right).map(|rest| with_digits_of(rest, left, right)),

@@ -12,6 +12,7 @@
 //! | `frame` | frames: rows of enclosing queries, and the means to run subqueries |
 //! | `kept` | lists of stored rows |
 //! | `immutable` | whether an expression always has the same value for the same row |
+//! | `jsonpath` | the language jsonpath: paths that find parts of a `jsonb` |
 //! | `functions` | functions: their names, overloads and evaluation |
 //! | `pattern` | LIKE |
 //! | `subquery` | queries and calls of users' functions within expressions, whose plans are opaque here |
@@ -30,6 +31,7 @@ mod frame;
 mod functions;
 mod immutable;
 pub mod interval_arithmetic;
+pub(crate) mod jsonpath;
 mod kept;
 mod pattern;
 mod shown;
@@ -44,8 +46,8 @@ pub use expression::{Expr, Like};
 pub use frame::{Content, Frame, Subqueries, Unseen};
 pub(crate) use frame::{invoke_rows, lost, unseen};
 pub use functions::{
-    ArrayFunction, Candidate, Choice, Field, Function, Overload, SequenceFunction, Variadic, choose, choose_among,
-    overloads, unknown_unit,
+    ArrayFunction, Candidate, Choice, Field, Function, JsonFunction, Overload, SequenceFunction, Variadic, choose,
+    choose_among, overloads, unknown_unit,
 };
 pub(crate) use functions::{finish_json, matches_of, value_bytes, write_json, write_json_key};
 pub use kept::Kept;

@@ -22,7 +22,7 @@ impl RowsOf {
         let own = match &self.function {
             RowSource::BuiltIn(TableFunction::Unnest) => self.arguments.len(),
             RowSource::BuiltIn(TableFunction::Series | TableFunction::Subscripts | TableFunction::Ancestors) => 1,
-            RowSource::BuiltIn(TableFunction::Matches | TableFunction::Channels) => 1,
+            RowSource::BuiltIn(TableFunction::Matches | TableFunction::Channels | TableFunction::PathQuery) => 1,
             RowSource::BuiltIn(TableFunction::ExpandArray | TableFunction::Options) => 2,
             RowSource::BuiltIn(TableFunction::Json(function)) => function.columns().len(),
             RowSource::BuiltIn(TableFunction::Keywords) => 5,
@@ -104,6 +104,8 @@ pub enum TableFunction {
     Channels,
     /// A function of the parts of a JSON value.
     Json(JsonRows),
+    /// `jsonb_path_query`: the items that a path finds.
+    PathQuery,
 }
 
 /// A function that returns the parts of a JSON value as rows, such as `json_each`.
@@ -242,6 +244,7 @@ impl TableFunction {
             ("pg_catalog", "pg_get_keywords") => TableFunction::Keywords,
             ("pg_catalog", "regexp_matches") => TableFunction::Matches,
             ("pg_catalog", "pg_listening_channels") => TableFunction::Channels,
+            ("pg_catalog", "jsonb_path_query" | "jsonb_path_query_tz") => TableFunction::PathQuery,
             ("information_schema", "_pg_expandarray") => TableFunction::ExpandArray,
             ("pg_catalog", name) => TableFunction::Json(JsonRows::named(name)?),
             _ => return None,
@@ -260,6 +263,7 @@ impl TableFunction {
             TableFunction::Keywords => "pg_get_keywords",
             TableFunction::Matches => "regexp_matches",
             TableFunction::Channels => "pg_listening_channels",
+            TableFunction::PathQuery => "jsonb_path_query",
             TableFunction::Json(function) => function.name(),
         }
     }

@@ -430,6 +430,14 @@ pub enum JsonFunction {
     StripNulls,
     /// `jsonb_pretty`
     Pretty,
+    /// `jsonb_path_exists`; `@?`, which is silent, if the flag is set.
+    PathExists(bool),
+    /// `jsonb_path_match`; `@@`, which is silent, if the flag is set.
+    PathMatch(bool),
+    /// `jsonb_path_query_array`, or `jsonb_path_query_first` if the flag is set.
+    PathQuery(bool),
+    /// A cast of a text to `jsonpath`.
+    PathText,
 }
 
 /// A function of arrays. The `Element` of a variant is the type of the result's elements, or of the argument's elements

@@ -64,10 +64,10 @@ mod written;
 pub(crate) use argument::value_bytes;
 pub use choose::{Candidate, Choice, choose, choose_among, overloads};
 pub use function::{
-    ArrayFunction, Field, Function, IntervalFunction, NumberFunction, Overload, SequenceFunction, TimeFunction,
-    Variadic,
+    ArrayFunction, Field, Function, IntervalFunction, JsonFunction, NumberFunction, Overload, SequenceFunction,
+    TimeFunction, Variadic,
 };
 pub(crate) use json_build::{finish as finish_json, write as write_json, write_key as write_json_key};
 pub use moment::unknown_unit;
-pub(crate) use pattern::matches_of;
+pub(crate) use pattern::{like_regex, like_regex_is_valid, matches_of};
 pub(crate) use written::{Form, form_of};

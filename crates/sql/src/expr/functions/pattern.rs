@@ -163,6 +163,33 @@ pub(crate) fn matches_of<'t>(
     })
 }
 
+/// Whether a part of a text matches a pattern of jsonpath's `like_regex`, with its flags.
+///
+/// # Errors
+/// 2201B if the pattern is wrong.
+pub(crate) fn like_regex(text: &str, pattern: &str, flags: &str) -> Result<bool, SqlError> {
+    with_regex(pattern, of_flags(flags), |regex| Ok(regex.is_match(text)))
+}
+
+/// Checks a pattern of jsonpath's `like_regex`.
+///
+/// # Errors
+/// 2201B if the pattern is wrong.
+pub(crate) fn like_regex_is_valid(pattern: &str, flags: &str) -> Result<(), SqlError> {
+    with_regex(pattern, of_flags(flags), |_| Ok(()))
+}
+
+fn of_flags(flags: &str) -> Options {
+    let literal = flags.contains('q');
+    Options {
+        global: false,
+        ignore_case: flags.contains('i'),
+        anchors_lines: flags.contains('m') && !literal,
+        stops_at_lines: !flags.contains('s') && !literal,
+        literal,
+    }
+}
+
 /// Returns the texts that the parts in parentheses match, or all that matches if there are no such parts.
 fn parts(found: &Captures<'_>) -> Value<'static> {
     let mut array = ArrayBuilder::new(Element::Text);
@@ -202,8 +229,10 @@ fn next_boundary(text: &str, at: usize) -> usize {
 struct Options {
     global: bool,
     ignore_case: bool,
-    /// Whether lines are matched by themselves.
-    by_line: bool,
+    /// Whether `^` and `$` match at the ends of lines.
+    anchors_lines: bool,
+    /// Whether `.` matches no line feed.
+    stops_at_lines: bool,
     /// Whether the pattern is the text itself.
     literal: bool,
 }
@@ -218,8 +247,8 @@ impl Options {
                 'g' => return Err(invalid(format!("{function}() does not support the \"global\" option"))),
                 'i' => options.ignore_case = true,
                 'c' => options.ignore_case = false,
-                'n' | 'm' => options.by_line = true,
-                's' => options.by_line = false,
+                'n' | 'm' => (options.anchors_lines, options.stops_at_lines) = (true, true),
+                's' => (options.anchors_lines, options.stops_at_lines) = (false, false),
                 'q' => options.literal = true,
                 't' => {}
                 'b' | 'e' | 'p' | 'w' | 'x' => {
@@ -288,8 +317,8 @@ fn translate(pattern: &str, mut options: Options) -> Result<Regex, SqlError> {
     };
     let built = RegexBuilder::new(&translated)
         .case_insensitive(options.ignore_case)
-        .multi_line(options.by_line)
-        .dot_matches_new_line(!options.by_line)
+        .multi_line(options.anchors_lines)
+        .dot_matches_new_line(!options.stops_at_lines)
         .build();
     built.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => bad("regular expression is too complex"),

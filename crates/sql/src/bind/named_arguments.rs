@@ -1,0 +1,68 @@
+//! Arguments of built-in functions that are written with their names.
+
+use crate::parse::names::fold;
+use hotrow_sync::OnceLock;
+use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr};
+
+/// The names of the arguments of those functions whose arguments have names, in their order.
+const NAMES: &[(&str, &[&str])] = &[
+    ("jsonb_insert", &["jsonb_in", "path", "replacement", "insert_after"]),
+    ("jsonb_path_exists", PATH),
+    ("jsonb_path_exists_tz", PATH),
+    ("jsonb_path_match", PATH),
+    ("jsonb_path_match_tz", PATH),
+    ("jsonb_path_query", PATH),
+    ("jsonb_path_query_array", PATH),
+    ("jsonb_path_query_array_tz", PATH),
+    ("jsonb_path_query_first", PATH),
+    ("jsonb_path_query_first_tz", PATH),
+    ("jsonb_path_query_tz", PATH),
+    ("jsonb_set", &["jsonb_in", "path", "replacement", "create_if_missing"]),
+    ("make_date", &["year", "month", "day"]),
+    ("make_time", &["hour", "min", "sec"]),
+    ("make_timestamp", &["year", "month", "mday", "hour", "min", "sec"]),
+    ("make_timestamptz", &["year", "month", "mday", "hour", "min", "sec", "timezone"]),
+];
+
+/// The names of the arguments of the functions of jsonpath.
+const PATH: &[&str] = &["target", "path", "vars", "silent"];
+
+/// Returns the arguments of a call in the order in which the function has them, if some are written with their names.
+/// Returns `None` if none are, or if the function has no such arguments.
+pub(super) fn positional<'a>(name: &str, list: &'a [FunctionArg]) -> Option<Vec<&'a A>> {
+    let is_plain = |argument: &FunctionArg| matches!(argument, FunctionArg::Unnamed(_));
+    if list.iter().all(is_plain) {
+        return None;
+    }
+    let (_, names) = NAMES.iter().find(|(known, _)| *known == name)?;
+    let mut places: Vec<Option<&'a A>> = vec![None; names.len()];
+    for (at, argument) in list.iter().enumerate() {
+        let (place, expr) = match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (Some(at), expr),
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => (place_of(names, name), expr),
+            FunctionArg::ExprNamed { name: A::Identifier(name), arg: FunctionArgExpr::Expr(expr), .. } => {
+                (place_of(names, name), expr)
+            }
+            _ => return None,
+        };
+        let free = places.get_mut(place?).filter(|place| place.is_none())?;
+        *free = Some(expr);
+    }
+    // The variables of a path may be left out before `silent`.
+    if *names == PATH && places[3].is_some() {
+        places[2] = places[2].or_else(|| Some(no_variables()));
+    }
+    let given = places.iter().rposition(Option::is_some)? + 1;
+    places.into_iter().take(given).collect()
+}
+
+fn place_of(names: &[&str], name: &ast::Ident) -> Option<usize> {
+    let name = fold(name);
+    names.iter().position(|known| *known == name)
+}
+
+/// Returns an empty object.
+fn no_variables() -> &'static A {
+    static EMPTY: OnceLock<A> = OnceLock::new();
+    EMPTY.get_or_init(|| A::Value(ast::Value::SingleQuotedString("{}".to_owned()).with_empty_span()))
+}
