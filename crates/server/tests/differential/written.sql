@@ -328,4 +328,21 @@ create table q1(n numeric(10,2) default 1, m numeric default 1.50, i int default
 select a.attname::text, pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum where d.adrelid = 'q1'::regclass order by a.attnum
 insert into q1 default values
 select * from q1
+select jsonb_path_query('{"a": [1, 2, {"b": 3}]}', '$.a[*] ? (@ >= 2 || exists(@.b))')
+select '{"a": [1, 2]}' @? '$.a ? (@ > 1)', '{"a": 1}' @@ '$.a == 1', jsonb_path_query_array('[1, [2, 3]]', '$[*]', silent => true)
+select jsonb_path_exists('1', '$ ? (@ > $x)', vars => '{"x": 0}'), jsonb_path_query_first('[]', '$[*]')
+select jsonb_path_query('1', 'strict $.a')
+select interval(1) '1.26 s', 1 isnull, null isnull is true
+show DateStyle
+set enable_hashjoin = off
+show enable_hashjoin
+reset enable_hashjoin
+create materialized view mv (x, y) as select g, g * 2 from generate_series(1, 3) g
+select * from mv order by x
+refresh materialized view mv with no data
+select * from mv
+refresh materialized view mv
+select sum(y) from mv
+insert into mv values (1, 2)
+drop materialized view mv
 drop schema written cascade
