@@ -8,7 +8,7 @@ use super::binder::Binder;
 use super::enclosing::Enclosing;
 use super::row_types::{self, relation_of, result_columns};
 use super::scope::Scope;
-use super::variables::{Contents, Variables, check_assignable, strictness};
+use super::variables::{Contents, Shapes, Variables, check_assignable, strictness};
 use crate::catalog::procedure::Procedure;
 use crate::catalog::search_path::path_of_body;
 use crate::catalog::{Table, Used, View};
@@ -279,6 +279,8 @@ pub(super) struct Compiler<'c> {
     pub(super) columns: Vec<OutputColumn>,
     /// The columns of the function's result: their names and types.
     pub(super) results: Vec<(String, Type)>,
+    /// The labels that EXIT and CONTINUE name, with what the variables have there.
+    exits: Vec<(Option<String>, Shapes)>,
 }
 
 impl<'c> Compiler<'c> {
@@ -291,7 +293,8 @@ impl<'c> Compiler<'c> {
     ) -> Self {
         let body = Body { depth: 1, ..Body::default() };
         let (columns, results) = (Vec::new(), Vec::new());
-        Self { procedure, variables, view, located, enclosing, body, loops: 0, columns, results }
+        let exits = Vec::new();
+        Self { procedure, variables, view, located, enclosing, body, loops: 0, columns, results, exits }
     }
 
     /// Binds the body.
@@ -347,7 +350,8 @@ impl Compiler<'_> {
             handlers.push(Handler { conditions: handler.conditions.clone(), sqlstate, sqlerrm, steps });
         }
         self.variables.restore(&end);
-        ends.iter().for_each(|end| self.variables.merge(end));
+        let left = self.exits.iter().filter(|(label, _)| label.is_some() && *label == written.label);
+        ends.iter().chain(left.map(|(_, shapes)| shapes)).for_each(|end| self.variables.merge(end));
         self.variables.leave(start);
         // By now the statements have shown which fields the records have.
         for (declaration, written) in declarations.iter_mut().zip(&written.declarations) {
@@ -428,6 +432,9 @@ impl Compiler<'_> {
         let Leave { goes_on, label, condition } = written;
         self.body.used.calls.is_open |= !goes_on;
         let condition = self.optional(condition.as_ref(), Wanted::Condition("WHEN"))?;
+        if label.is_some() {
+            self.exits.push((label.clone(), self.variables.shapes()));
+        }
         Ok(Leave { goes_on: *goes_on, label: label.clone(), condition })
     }
 
@@ -442,7 +449,7 @@ impl Compiler<'_> {
 
     fn looped(&mut self, written: &Loop<Written>, line: usize) -> Result<Loop<Planned>, SqlError> {
         let start = self.variables.enter();
-        let rounds = self.rounds(&written.rounds).map_err(|error| self.explain(error, line, written.rounds.name()))?;
+        let mut rounds = self.bound_rounds(written, line)?;
         let (reshaped, head) = (self.variables.times_reshaped(), self.variables.shapes());
         let mut steps = self.round(&written.steps)?;
         if self.variables.times_reshaped() > reshaped {
@@ -452,6 +459,9 @@ impl Compiler<'_> {
             if let Rounds::Rows(StatementSyntax { into, .. }) = &written.rounds {
                 self.variables.restore_record(into, &head);
             }
+            if let Rounds::While(_) = &written.rounds {
+                rounds = self.bound_rounds(written, line)?;
+            }
             steps = self.round(&written.steps)?;
             self.variables.blur(reshaped);
         } else {
@@ -459,6 +469,11 @@ impl Compiler<'_> {
         }
         self.variables.leave(start);
         Ok(Loop { label: written.label.clone(), rounds, steps })
+    }
+
+    /// Binds what makes the rounds of a loop.
+    fn bound_rounds(&mut self, written: &Loop<Written>, line: usize) -> Result<Rounds<Planned>, SqlError> {
+        self.rounds(&written.rounds).map_err(|error| self.explain(error, line, written.rounds.name()))
     }
 
     /// Binds the statements of a loop.

@@ -21,7 +21,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("make_date", &["year", "month", "day"]),
     ("make_time", &["hour", "min", "sec"]),
     ("make_timestamp", &["year", "month", "mday", "hour", "min", "sec"]),
-    ("make_timestamptz", &["year", "month", "mday", "hour", "min", "sec", "timezone"]),
+    ("make_timestamptz", &["year", "month", "mday", "hour", "min", "sec"]),
 ];
 
 /// The names of the arguments of the functions of jsonpath.

@@ -344,7 +344,10 @@ impl Variables {
         let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
         let found = match number {
             Some(number) => number.checked_sub(1).and_then(|at| self.known[..self.arguments].get(at)),
-            None => self.known(&name.to_lowercase()),
+            None => match name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) {
+                Some(quoted) => self.known(&quoted.replace("\"\"", "\"")),
+                None => self.known(&name.to_lowercase()),
+            },
         };
         match found {
             Some(Known { holder: Holder::Record(_) | Holder::Unclear, .. }) => {

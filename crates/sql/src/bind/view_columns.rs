@@ -28,6 +28,7 @@ fn give_names(query: &mut ast::Query, names: &[String]) -> bool {
     if select.projection.len() != names.len() {
         return false;
     }
+    // The names that items lose, and those that they get: both may stand in ORDER BY and the like.
     let mut replaced = Vec::new();
     for (item, name) in select.projection.iter_mut().zip(names) {
         let (expr, known) = match item {
@@ -42,6 +43,7 @@ fn give_names(query: &mut ast::Query, names: &[String]) -> bool {
         if !matches!(item, SelectItem::UnnamedExpr(Expr::Identifier(_))) {
             replaced.push(known);
         }
+        replaced.push(name.clone());
         *item = SelectItem::ExprWithAlias { expr, alias: ident(name) };
     }
     let is_replaced = |expr: &Expr| matches!(expr, Expr::Identifier(name) if replaced.contains(&fold(name)));

@@ -6,7 +6,6 @@ use super::procedure::Procedure;
 use super::sequence::Sequence;
 use super::table::Table;
 use super::view::StoredView;
-use crate::SqlError;
 use crate::schema::{RelationName, SearchPath};
 use crate::table_lock::TableLock;
 use hotrow_sync::Arc;
@@ -32,8 +31,6 @@ pub struct Used {
     pub sequences: Vec<UsedSequence>,
     /// The positions of the parameters whose values name further sequences from which the plan takes numbers.
     pub sequence_params: Vec<usize>,
-    /// Whether one of the tables is a materialized view that has not been filled.
-    is_unreadable: bool,
     /// Whether the plan calls a function with side effects.
     pub acts: bool,
     /// The effects of the procedures and functions that the plan calls.
@@ -79,16 +76,6 @@ impl Used {
     /// Adds a table, unless it has been added before.
     pub fn add_table(&mut self, table: &Arc<Table>) {
         add(&mut self.tables, table);
-        self.is_unreadable |= table.check_populated().is_err();
-    }
-
-    /// Checks that the rows of all tables may be read.
-    ///
-    /// # Errors
-    /// 55000 if one of them is a materialized view that has not been filled yet.
-    #[inline]
-    pub fn check_readable(&self) -> Result<(), SqlError> {
-        if self.is_unreadable { self.tables.iter().try_for_each(|table| table.check_populated()) } else { Ok(()) }
     }
 
     /// Adds a procedure, unless it has been added before.

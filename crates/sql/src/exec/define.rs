@@ -341,6 +341,7 @@ impl Ddl<'_> {
         }
         self.move_in_triggers(known, new)?;
         for view in self.views_that_call(&known.key) {
+            let Some(view) = self.owned_query(&view.name)? else { continue };
             let mut changed = (*view).clone();
             let keys = changed.names.functions.iter_mut().flat_map(|(_, keys)| keys);
             keys.filter(|key| **key == known.key).for_each(|key| key.clone_from(&moved.key));

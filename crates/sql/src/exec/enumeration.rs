@@ -34,7 +34,8 @@ struct Users {
     /// The columns whose defaults depend on the type.
     defaults: Vec<(String, String)>,
     /// The views that have columns of the type or mention it.
-    views: Vec<Arc<StoredView>>,
+    /// The views, each with the word for its kind.
+    views: Vec<(Arc<StoredView>, &'static str)>,
     /// The procedures and functions that mention the type.
     routines: Vec<Arc<Procedure>>,
     /// The descriptions of all other definitions that depend on the type.
@@ -221,8 +222,11 @@ impl Ddl<'_> {
             changed.push(table.with(table.schema.clone(), rules));
         }
         for view in self.view().stored_queries() {
+            if self.renamed(made, new, &restored(text_of(&*view.query)?))?.is_none() {
+                continue;
+            }
+            let Some(view) = self.owned_query(&view.name)? else { continue };
             if let Some(text) = self.renamed(made, new, &restored(text_of(&*view.query)?))? {
-                self.lock(&view.name, Mode::Exclusive)?;
                 self.replace_query(StoredView { query: parse_query(&text)?, ..(*view).clone() });
             }
         }
@@ -318,7 +322,7 @@ impl Ddl<'_> {
                 self.notice_with(SqlError::new(state::SUCCESSFUL_COMPLETION, message).detail(lines.join("\n")));
             }
         }
-        let views: Vec<_> = users.views.iter().map(|view| view.name.clone()).collect();
+        let views: Vec<_> = users.views.iter().map(|(view, _)| view.name.clone()).collect();
         for view in &views {
             self.lock(view, Mode::Exclusive)?;
             self.drop_views_of(view, "view", &views, true)?;
@@ -355,7 +359,8 @@ impl Ddl<'_> {
         for view in self.view().stored_queries() {
             let is_named = self.mentions(made, &text_of(&*view.query)?)?;
             if is_named || view.columns.iter().any(|column| is_it(&column.ty)) {
-                users.views.push(view);
+                let kind = self.view().table(&view.name).map_or("view", |table| table.kind());
+                users.views.push((view, kind));
             }
         }
         for procedure in self.context.view().procedures() {
@@ -439,7 +444,7 @@ impl Users {
         let of = |(table, column): &(String, String)| format!("column {column} of table {}", shown(table));
         let columns = self.columns.iter().map(of);
         let defaults = self.defaults.iter().map(|column| format!("default value for {}", of(column)));
-        let views = self.views.iter().map(|view| format!("view {}", shown(&view.name)));
+        let views = self.views.iter().map(|(view, kind)| format!("{kind} {}", shown(&view.name)));
         let routines = self.routines.iter().map(|routine| format!("function {}", routine.identity()));
         columns.chain(defaults).chain(views).chain(routines).chain(self.others.iter().cloned()).map(line).collect()
     }

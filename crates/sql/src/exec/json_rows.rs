@@ -1,7 +1,7 @@
 //! Functions whose result rows are the parts of a JSON value.
 
 use super::table_function::Next;
-use crate::expr::jsonpath;
+use crate::expr::{Env, jsonpath};
 use crate::json::{self, Kind};
 use crate::plan::table_function::{JsonRecords, JsonRows, Parts};
 use crate::types::{Styles, decode_text};
@@ -39,17 +39,17 @@ pub(super) fn rows<'n>(function: JsonRows, arguments: &'n [Value<'static>]) -> R
 }
 
 /// Returns the items that a path finds.
-pub(super) fn path<'n>(arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
+pub(super) fn path<'n>(arguments: &'n [Value<'static>], env: &Env<'_>) -> Result<Next<'n>, SqlError> {
     let (value, path, variables, silent) = match arguments {
         [Value::Jsonb(value), Value::Text(path), rest @ ..] => match rest {
-            [] => (value, path, None, false),
+            [] => (value, path, Some("{}"), false),
             [Value::Jsonb(variables)] => (value, path, Some(&**variables), false),
             [Value::Jsonb(variables), Value::Bool(silent)] => (value, path, Some(&**variables), *silent),
             _ => return Ok(Box::new(|_| Ok(false))),
         },
         _ => return Ok(Box::new(|_| Ok(false))),
     };
-    let mut items = jsonpath::query(value, path, jsonpath::Options { variables, silent })?.into_iter();
+    let mut items = jsonpath::query(value, path, jsonpath::Options { variables, silent, env })?.into_iter();
     Ok(Box::new(move |row| {
         let Some(item) = items.next() else { return Ok(false) };
         row.push(Value::Jsonb(item.into()));

@@ -10,9 +10,10 @@ use crate::catalog::view::{Materialized, StoredView};
 use crate::catalog::{Rules, Table, View, is_temporary};
 use crate::expr::Env;
 use crate::parse::materialized::CreateMaterialized;
-use crate::plan::Insert;
+use crate::plan::{Insert, Node};
 use crate::schema::{RelationName, duplicate_table, plain, undefined_table};
 use crate::table_lock::Mode;
+use crate::types::Styles;
 use crate::{SqlError, state};
 use hotrow_storage::{Column, TableSchema};
 use hotrow_sync::Arc;
@@ -61,7 +62,11 @@ impl Ddl<'_> {
         complete_key(&mut draft)?;
         let table = self.define(draft, Arc::new(AtomicI64::new(1)), lock)?;
         self.publish(table.clone());
-        if create.has_data { self.fill(&table).map(Some) } else { Ok(None) }
+        if !create.has_data {
+            return Ok(None);
+        }
+        let (node, styles) = self.bound_query(&table)?;
+        self.fill(&table, &node, styles).map(Some)
     }
 
     /// Runs REFRESH MATERIALIZED VIEW: replaces the rows by those that the query has now, or takes them away.
@@ -72,6 +77,8 @@ impl Ddl<'_> {
             check_concurrent(&table, has_data)?;
         }
         self.check_settled(&table, "REFRESH MATERIALIZED VIEW")?;
+        // Bound before the view is emptied: the query may come to the view itself.
+        let query = if has_data { Some(self.bound_query(&table)?) } else { None };
         self.empty(&table)?;
         let table = self.owned_table(&name)?;
         let mut rules = table.rules.clone();
@@ -80,8 +87,8 @@ impl Ddl<'_> {
         }
         let table = table.with(table.schema.clone(), rules);
         self.publish(table.clone());
-        if has_data {
-            self.fill(&table)?;
+        if let Some((node, styles)) = query {
+            self.fill(&table, &node, styles)?;
         }
         Ok(())
     }
@@ -148,10 +155,10 @@ impl Ddl<'_> {
         self.keep_types_of_view(query)
     }
 
-    /// Inserts the rows of its query into a materialized view that has none. Returns their number.
-    fn fill(&mut self, table: &Arc<Table>) -> Result<u64, Fail> {
+    /// Returns the query of a materialized view, bound, and the styles of its literals. Locks what it reads.
+    fn bound_query(&mut self, table: &Table) -> Result<(Node, Styles), Fail> {
         let query = table.stored_query().ok_or_else(|| undefined_table(table.name()))?;
-        let node = loop {
+        loop {
             let (node, used) = Binder::bound_view(&query, self.view())?;
             for lock in used.locks() {
                 let entry = (self.context.shared(), &self.context.entry);
@@ -159,16 +166,19 @@ impl Ddl<'_> {
             }
             // The definitions may have changed while we waited.
             if used.is_current(self.view()) {
-                used.check_readable()?;
-                break node;
+                return Ok((node, query.styles));
             }
-        };
+        }
+    }
+
+    /// Inserts the rows of its query into a materialized view that has none. Returns their number.
+    fn fill(&mut self, table: &Arc<Table>, node: &Node, styles: Styles) -> Result<u64, Fail> {
         let insert = Insert::plain(table.clone(), table.visible());
         let mut scratch = Vec::new();
-        let env = Env { context: Some(&*self.context), styles: query.styles, ..self.env };
+        let env = Env { context: Some(&*self.context), styles, ..self.env };
         let (txn, engine, locks, deferred) = (&mut *self.txn, self.engine, &mut *self.locks, &mut *self.deferred);
         let mut exec = Exec { txn, env, engine, locks, deferred, scratch: &mut scratch };
-        let rows = exec.fill(&insert, &node, &mut |_| Ok(ControlFlow::Continue(())));
+        let rows = exec.fill(&insert, node, &mut |_| Ok(ControlFlow::Continue(())));
         // Notices are the statement's, whether it fails or not.
         let notices = self.context.notices.take();
         self.notices.extend(notices);

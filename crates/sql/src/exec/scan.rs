@@ -14,6 +14,7 @@ use std::ops::{Bound, ControlFlow};
 /// Pushes the rows of an access into `sink`, without those that the statement has inserted itself.
 pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sink: Sink<'_>) -> Result<(), Fail> {
     let table = &access.table;
+    table.check_populated()?;
     match unseen(env).filter(|unseen| unseen.has_inserted_any(table.id)) {
         None => run_path(access, txn, env, sink),
         Some(unseen) => run_path(access, txn, env, &mut |input| match input {

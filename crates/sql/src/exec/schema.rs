@@ -326,7 +326,7 @@ impl Ddl<'_> {
         }
         let new = schema::full(schema, table.plain_name());
         self.move_table(table, &new)?;
-        self.move_in_views(table.name(), &new);
+        self.move_in_views(table.name(), &new)?;
         Ok(())
     }
 
@@ -350,17 +350,17 @@ impl Ddl<'_> {
         let moved = StoredView { name: new.to_owned(), ..(*view).clone() };
         self.context.transaction.changes.views.insert(new.to_owned(), Some(Arc::new(moved)));
         self.rename_in_functions(&view.name, new)?;
-        self.move_in_views(&view.name, new);
-        Ok(())
+        self.move_in_views(&view.name, new)
     }
 
     /// Puts the new name of a relation into the views that show it, so that views that name it without its schema go on
     /// to show it.
-    fn move_in_views(&mut self, old: &str, new: &str) {
+    fn move_in_views(&mut self, old: &str, new: &str) -> Result<(), Fail> {
         for view in self.view().stored_queries() {
             if !view.relations.iter().any(|relation| relation == old) {
                 continue;
             }
+            let Some(view) = self.owned_query(&view.name)? else { continue };
             let mut changed = (*view).clone();
             for relation in changed.relations.iter_mut().filter(|relation| *relation == old) {
                 new.clone_into(relation);
@@ -371,6 +371,7 @@ impl Ddl<'_> {
             }
             self.replace_query(changed);
         }
+        Ok(())
     }
 
     /// Checks, after relations have been moved into a schema, that the views that show its relations can still be made.

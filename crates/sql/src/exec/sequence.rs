@@ -130,6 +130,12 @@ impl Ddl<'_> {
             sequence.owner = None;
             if let Some((table, column)) = owner {
                 let table = self.owned_table(&self.view().find(table))?;
+                if table.rules.materialized.is_some() {
+                    let message = format!("sequence cannot be owned by relation \"{}\"", table.plain_name());
+                    return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message)
+                        .detail("This operation is not supported for materialized views.")
+                        .into());
+                }
                 column_of(&table, column)?;
                 if table.schema_name() != schema::split(&sequence.name).0 {
                     let message = "sequence must be in same schema as table it is linked to";

@@ -124,7 +124,7 @@ fn rows_for<'n>(function: TableFunction, arguments: &'n [Value<'static>], env: &
         TableFunction::Matches => matches(arguments),
         TableFunction::Channels => Ok(channels(env)),
         TableFunction::Json(function) => json_rows::rows(function, arguments),
-        TableFunction::PathQuery => json_rows::path(arguments),
+        TableFunction::PathQuery => json_rows::path(arguments, env),
     }
 }
 

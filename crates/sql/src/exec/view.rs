@@ -11,6 +11,7 @@ use crate::schema::duplicate_table;
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
+use hotrow_txn::Ownership;
 use sqlparser::ast;
 
 impl Ddl<'_> {
@@ -148,7 +149,22 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Puts the changed definition of a view, or of a materialized one, in place of the present one.
+    /// Returns the definition of a view, or of a materialized one, whose name is locked exclusively. Returns `None` if
+    /// it is gone.
+    pub(super) fn owned_query(&mut self, name: &str) -> Result<Option<Arc<StoredView>>, Fail> {
+        self.lock(name, Mode::Exclusive)?;
+        if let Some(view) = self.view().view(name) {
+            return Ok(Some(view));
+        }
+        let table = self.view().table(name);
+        if let Some(table) = &table {
+            self.txn.own_table(table.id, Ownership::Locked);
+        }
+        Ok(table.and_then(|table| table.stored_query()))
+    }
+
+    /// Puts the changed definition of a view, or of a materialized one, in place of the present one, which is
+    /// [owned](Self::owned_query).
     pub(super) fn replace_query(&mut self, changed: StoredView) {
         let table = self.view().table(&changed.name);
         let Some((table, known)) = table.as_ref().and_then(|table| Some((table, table.rules.materialized.as_ref()?)))

@@ -24,7 +24,9 @@ impl Expr {
 fn is_immutable_call(function: Function, arguments: &[Expr], is_zoned: &dyn Fn(&Expr) -> bool) -> bool {
     match function {
         Function::Number(NumberFunction::ToCharacters) => false,
-        Function::Number(_) | Function::Text(_) | Function::Pattern(_) | Function::Json(_) => true,
+        Function::Number(_) | Function::Text(_) | Function::Pattern(_) | Function::Json(_) | Function::JsonPath(_) => {
+            true
+        }
         Function::Column(_) => true,
         Function::Sequence(_)
         | Function::Catalog(_)

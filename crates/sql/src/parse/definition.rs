@@ -1,5 +1,5 @@
-//! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER [MATERIALIZED] VIEW, SET SCHEMA and OWNER TO, GRANT and REVOKE;
-//! statements about types and triggers.
+//! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER VIEW and MATERIALIZED VIEW, SET SCHEMA and OWNER TO, GRANT and
+//! REVOKE; statements about types and triggers.
 
 use super::cursor::Cursor;
 use super::enumeration::{self, TypeStatement};

@@ -33,7 +33,7 @@ fn string_of(tokens: &[TokenWithSpan]) -> Option<usize> {
             (_, Token::LParen),
             (_, Token::Number(..)),
             (_, Token::RParen),
-            (at, Token::SingleQuotedString(_)),
+            (at, Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) | Token::DollarQuotedString(_)),
         ] if is(first, "interval") => Some(*at),
         _ => None,
     }

@@ -11,7 +11,7 @@ pub(super) fn split(tokens: &mut Vec<TokenWithSpan>) {
     }
     let mut at = 0;
     while at < tokens.len() {
-        if is(&tokens[at].token, "isnull") && follows_operand(&tokens[..at]) {
+        if is(&tokens[at].token, "isnull") && follows_operand(&tokens[..at]) && !is_call(&tokens[at + 1..]) {
             let span = tokens[at].span;
             let word = |value: &str, keyword| {
                 TokenWithSpan::new(Token::Word(Word { value: value.to_owned(), quote_style: None, keyword }), span)
@@ -22,12 +22,18 @@ pub(super) fn split(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// Whether these tokens, which follow a word, begin the arguments of a call.
+fn is_call(after: &[TokenWithSpan]) -> bool {
+    let next = after.iter().map(|token| &token.token).find(|token| !matches!(token, Token::Whitespace(_)));
+    next == Some(&Token::LParen)
+}
+
 /// Whether these tokens end with an operand, and not with a word after which a name stands.
 fn follows_operand(before: &[TokenWithSpan]) -> bool {
     let last = before.iter().rev().map(|token| &token.token).find(|token| !matches!(token, Token::Whitespace(_)));
     match last {
         Some(Token::RParen | Token::RBracket | Token::Number(..) | Token::Placeholder(_)) => true,
-        Some(Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_)) => true,
+        Some(Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) | Token::DollarQuotedString(_)) => true,
         Some(word @ Token::Word(_)) => !["as", "select", "by", "table", "column"].iter().any(|other| is(word, other)),
         _ => false,
     }

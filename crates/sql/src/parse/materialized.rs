@@ -93,7 +93,8 @@ fn create(cursor: &mut Cursor<'_>) -> Result<Materialize, SqlError> {
     Ok(Materialize::Create(CreateMaterialized { name, if_not_exists, columns, query, has_data }))
 }
 
-/// Returns what the clause WITH [NO] DATA at the end of a text says, and where it begins; `None` if there is none.
+/// Returns what the clause WITH DATA or WITH NO DATA at the end of a text says, and where it begins; `None` if there is
+/// none.
 fn data_clause(text: &str) -> Result<Option<(bool, usize)>, SqlError> {
     let mut tokens = Vec::new();
     super::lex::tokenize(text, &mut tokens)?;

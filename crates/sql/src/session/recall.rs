@@ -36,7 +36,8 @@ impl Session {
     /// Decides whether the attempt that begins may be recalled: only if the transaction has done nothing so far, and
     /// holds no tables.
     pub(super) fn allow_recall(&mut self) {
-        self.engine.recall.is_possible = !self.engine.begun && self.transaction.locks.is_empty();
+        let is_possible = !self.engine.begun && self.transaction.locks.is_empty();
+        self.engine.recall = Recall { is_possible, has_ended_attempt: false };
     }
 
     /// Undoes an attempt that failed because it was recalled. Returns false if that was not the reason.

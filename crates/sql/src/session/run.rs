@@ -269,9 +269,6 @@ impl Session {
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
         self.context.may_wait.set(statement.used.tables.is_empty());
-        if create.create.with_data.as_ref().is_none_or(|with| with.data) {
-            statement.used.check_readable()?;
-        }
         self.plan_accesses(&[(statement, params)])?;
         self.begin_engine()?;
         let mut made = None;
@@ -307,7 +304,6 @@ impl Session {
         output: &mut Output<'_>,
     ) -> Result<u64, Fail> {
         self.context.may_wait.set(statement.used.tables.is_empty());
-        statement.used.check_readable()?;
         if !self.is_apart(statement) {
             self.plan_accesses(&[(statement, params)])?;
             self.begin_engine()?;

@@ -95,6 +95,7 @@ impl Function {
             Function::Number(function) => function.call(&values, env.memory),
             Function::Text(function) => function.call(values, env.memory),
             Function::Json(function) => function.call(&values, env.memory),
+            Function::JsonPath(function) => function.call(&values, env),
             Function::Pattern(function) => function.call(values, env.memory),
             Function::Time(function) => function.call(&values, env.styles.zone, env.memory),
             Function::Interval(function) => function.call(&values, env.styles.zone),

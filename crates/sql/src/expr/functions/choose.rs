@@ -8,7 +8,8 @@
 
 use super::function::Overload;
 use super::{
-    catalog, column_type, interval, json, lock, notification, number, pattern, sequence, session, setting, text, time,
+    catalog, column_type, interval, json, json_path, lock, notification, number, pattern, sequence, session, setting,
+    text, time,
 };
 use crate::expr::{Strictness, can_cast};
 use hotrow_storage::Type;
@@ -175,6 +176,7 @@ pub fn overloads(name: &str) -> Vec<Overload> {
         number::named(name),
         text::named(name),
         json::named(name),
+        json_path::named(name),
         pattern::named(name),
         time::named(name),
         interval::named(name),

@@ -34,6 +34,8 @@ pub enum Function {
     Column(ColumnFunction),
     /// A function of JSON.
     Json(JsonFunction),
+    /// A function that evaluates an SQL/JSON path.
+    JsonPath(JsonPathFunction),
     /// A function of any number of arguments.
     Variadic(Variadic),
     /// A function of arrays.
@@ -395,6 +397,19 @@ pub enum ColumnFunction {
     TimeDigits,
 }
 
+/// A function that evaluates an SQL/JSON path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonPathFunction {
+    /// `jsonb_path_exists`, or `@?`.
+    Exists { is_operator: bool },
+    /// `jsonb_path_match`, or `@@`.
+    Matches { is_operator: bool },
+    /// `jsonb_path_query_array`
+    Query,
+    /// `jsonb_path_query_first`
+    QueryFirst,
+}
+
 /// A function of a `json` or `jsonb`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonFunction {
@@ -430,12 +445,6 @@ pub enum JsonFunction {
     StripNulls,
     /// `jsonb_pretty`
     Pretty,
-    /// `jsonb_path_exists`; `@?`, which is silent, if the flag is set.
-    PathExists(bool),
-    /// `jsonb_path_match`; `@@`, which is silent, if the flag is set.
-    PathMatch(bool),
-    /// `jsonb_path_query_array`, or `jsonb_path_query_first` if the flag is set.
-    PathQuery(bool),
     /// A cast of a text to `jsonpath`.
     PathText,
 }

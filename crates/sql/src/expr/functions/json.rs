@@ -64,34 +64,12 @@ pub fn named(name: &str) -> &'static [Overload] {
         ],
         "jsonb_strip_nulls" => overloads![F::StripNulls, (Jsonb) -> Jsonb],
         "jsonb_pretty" => overloads![F::Pretty, (Jsonb) -> Text],
-        "@?" => overloads![F::PathExists(true), (Jsonb, Text) -> Bool],
-        "@@" => overloads![F::PathMatch(true), (Jsonb, Text) -> Bool],
-        "jsonb_path_exists" | "jsonb_path_exists_tz" => overloads![
-            F::PathExists(false), (Jsonb, Text) -> Bool;
-            F::PathExists(false), (Jsonb, Text, Jsonb) -> Bool;
-            F::PathExists(false), (Jsonb, Text, Jsonb, Bool) -> Bool;
-        ],
-        "jsonb_path_match" | "jsonb_path_match_tz" => overloads![
-            F::PathMatch(false), (Jsonb, Text) -> Bool;
-            F::PathMatch(false), (Jsonb, Text, Jsonb) -> Bool;
-            F::PathMatch(false), (Jsonb, Text, Jsonb, Bool) -> Bool;
-        ],
-        "jsonb_path_query_array" | "jsonb_path_query_array_tz" => overloads![
-            F::PathQuery(false), (Jsonb, Text) -> Jsonb;
-            F::PathQuery(false), (Jsonb, Text, Jsonb) -> Jsonb;
-            F::PathQuery(false), (Jsonb, Text, Jsonb, Bool) -> Jsonb;
-        ],
-        "jsonb_path_query_first" | "jsonb_path_query_first_tz" => overloads![
-            F::PathQuery(true), (Jsonb, Text) -> Jsonb;
-            F::PathQuery(true), (Jsonb, Text, Jsonb) -> Jsonb;
-            F::PathQuery(true), (Jsonb, Text, Jsonb, Bool) -> Jsonb;
-        ],
         _ => &[],
     }
 }
 
 /// Returns the text of a JSON value. Any other value is taken for `null`.
-fn json_of<'v>(value: &'v Value<'_>) -> &'v str {
+pub(super) fn json_of<'v>(value: &'v Value<'_>) -> &'v str {
     match value {
         Value::Json(text) | Value::Jsonb(text) => text,
         _ => "null",
@@ -131,11 +109,6 @@ impl JsonFunction {
         let text = json_of(first);
         let jsonb = |text: String| Value::Jsonb(text.into());
         let flag = |value: &Value<'_>, default: bool| if let Value::Bool(flag) = value { *flag } else { default };
-        let options = |silent: bool| jsonpath::Options {
-            variables: if let Value::Jsonb(variables) = third { Some(&**variables) } else { None },
-            silent: silent || flag(fourth, false),
-        };
-        let truth = |truth: Option<bool>| truth.map_or(Value::Null, Value::Bool);
         Ok(match self {
             // A scalar is its own only element.
             JsonFunction::Part(as_text) if is_own_element(first, second) => return shown(first, Some(text), as_text),
@@ -167,15 +140,6 @@ impl JsonFunction {
                 index => json::delete_element(text, index.as_int().unwrap_or(0))?,
             }),
             JsonFunction::DeletePath => jsonb(json::delete_path(text, &steps(&texts(second)))?),
-            JsonFunction::PathExists(silent) => truth(jsonpath::exists(text, text_of(second), options(silent))?),
-            JsonFunction::PathMatch(silent) => truth(jsonpath::matches(text, text_of(second), options(silent))?),
-            JsonFunction::PathQuery(first) => {
-                let found = jsonpath::query(text, text_of(second), options(false))?;
-                match first {
-                    true => found.into_iter().next().map_or(Value::Null, jsonb),
-                    false => jsonb(format!("[{}]", found.join(", "))),
-                }
-            }
             JsonFunction::PathText => Value::Text(jsonpath::canonical(text_of(first))?.into()),
             JsonFunction::TypeOf => Value::text(json::kind(text).name()),
             JsonFunction::ArrayLength => Value::Int4(array_length(text)?),

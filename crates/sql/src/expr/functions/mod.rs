@@ -11,6 +11,7 @@
 //! | `text` | functions of strings |
 //! | `variadic` | functions with any number of arguments: `concat`, `format`, `greatest` |
 //! | `json` | functions of JSON |
+//! | `json_path` | functions that evaluate an SQL/JSON path |
 //! | `json_build` | functions that make JSON of their arguments |
 //! | `pattern` | functions of regular expressions |
 //! | `moment` | dates and timestamps, split into the parts of the calendar |
@@ -44,6 +45,7 @@ mod function;
 mod interval;
 mod json;
 mod json_build;
+mod json_path;
 mod lock;
 mod moment;
 mod notification;

@@ -34,10 +34,10 @@ fn string(item: &str) -> Option<std::borrow::Cow<'_, str>> {
 
 fn compare(comparison: Comparison, left: &str, right: &str) -> Truth {
     let order = match (json::kind(left), json::kind(right)) {
-        (Kind::Array | Kind::Object, _) | (_, Kind::Array | Kind::Object) => return None,
         (Kind::Null, Kind::Null) => Ordering::Equal,
         // Null differs from everything else, and has no place in an order.
         (Kind::Null, _) | (_, Kind::Null) => return Some(comparison == Comparison::NotEqual),
+        (Kind::Array | Kind::Object, _) | (_, Kind::Array | Kind::Object) => return None,
         (Kind::String, Kind::String) => string(left)?.cmp(&string(right)?),
         (one, other) if one == other => json::compare(left, right),
         _ => return None,

@@ -26,6 +26,9 @@ const SYMBOLS: [&str; 31] = [
     "<", ">", "+", "-", "/", "%", "=", "&", "|", ":",
 ];
 
+/// The most operators of a path: what is done with its tree goes so deep.
+const MOST_OPERATORS: usize = 1000;
+
 /// Returns the path of a text.
 ///
 /// # Errors
@@ -36,7 +39,7 @@ pub(super) fn path(text: &str) -> Result<Path, SqlError> {
         let message = format!("invalid input syntax for type jsonpath: \"{text}\"");
         return Err(SqlError::new(state::INVALID_TEXT_REPRESENTATION, message));
     }
-    let mut reader = Reader { text, tokens, at: 0, filters: 0, subscripts: 0 };
+    let mut reader = Reader { text, tokens, at: 0, filters: 0, subscripts: 0, operators: 0 };
     let strict = reader.takes("strict");
     if !strict {
         reader.takes("lax");
@@ -57,16 +60,15 @@ fn tokens(text: &str) -> Result<Vec<(Token, usize)>, SqlError> {
         let first = rest.chars().next().unwrap_or(' ');
         if first.is_ascii_whitespace() {
             at += 1;
-        } else if rest.starts_with("/*") {
-            let end = rest.find("*/").ok_or_else(|| wrong("unexpected end of comment", None))?;
-            at += end + 2;
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            let end = comment.find("*/").ok_or_else(|| wrong("unexpected end of comment", None))?;
+            at += end + 4;
         } else if first == '"' {
             let (string, length) = string(rest)?;
             tokens.push((Token::Text(string), at));
             at += length;
-        } else if let Some(rest) = rest.strip_prefix("$\"") {
+        } else if rest.starts_with("$\"") {
             let (string, length) = string(&text[at + 1..])?;
-            let _ = rest;
             tokens.push((Token::Variable(string), at));
             at += 1 + length;
         } else if first.is_ascii_digit() || first == '.' && rest[1..].starts_with(|next: char| next.is_ascii_digit()) {
@@ -200,8 +202,9 @@ fn number(text: &str) -> Result<(String, usize), SqlError> {
         end = exponent;
     }
     let leads = whole > 1 && text.starts_with('0');
-    if leads || text[end..].starts_with(|next: char| is_letter(next)) {
-        let shown = if leads { &text[..end] } else { &text[..=end] };
+    let junk = text[end..].chars().next().filter(|next| is_letter(*next));
+    if leads || junk.is_some() {
+        let shown = &text[..end + junk.filter(|_| !leads).map_or(0, char::len_utf8)];
         return Err(wrong("trailing junk after numeric literal", Some(shown)));
     }
     let written = &text[..end];
@@ -232,6 +235,8 @@ struct Reader<'t> {
     filters: usize,
     /// The number of subscripts around the place.
     subscripts: usize,
+    /// The number of operators so far.
+    operators: usize,
 }
 
 impl Reader<'_> {
@@ -281,7 +286,7 @@ impl Reader<'_> {
         let mut left = self.and()?;
         while self.is("||") {
             self.check_predicate(&left)?;
-            self.at += 1;
+            self.operator()?;
             let right = self.and()?;
             self.check_predicate(&right)?;
             left = Node::Or(Box::new((left, right)));
@@ -293,7 +298,7 @@ impl Reader<'_> {
         let mut left = self.predicate()?;
         while self.is("&&") {
             self.check_predicate(&left)?;
-            self.at += 1;
+            self.operator()?;
             let right = self.predicate()?;
             self.check_predicate(&right)?;
             left = Node::And(Box::new((left, right)));
@@ -301,9 +306,21 @@ impl Reader<'_> {
         Ok(left)
     }
 
+    /// Takes an operator.
+    fn operator(&mut self) -> Result<(), SqlError> {
+        self.at += 1;
+        self.operators += 1;
+        if self.operators > MOST_OPERATORS { Err(depth::too_deep()) } else { Ok(()) }
+    }
+
     /// Fails at the present token unless an expression is a predicate.
     fn check_predicate(&self, node: &Node) -> Result<(), SqlError> {
         if is_predicate(node) { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    /// Fails at the present token if an operand of an operator for values is a predicate.
+    fn value(&self, node: Node) -> Result<Node, SqlError> {
+        if is_predicate(&node) { Err(self.unexpected()) } else { Ok(node) }
     }
 
     fn predicate(&mut self) -> Result<Node, SqlError> {
@@ -311,6 +328,7 @@ impl Reader<'_> {
             if !self.is("(") && !self.is_word(0, "exists") {
                 return Err(self.unexpected());
             }
+            self.operators += 1;
             let operand = self.primary()?;
             self.check_predicate(&operand)?;
             return Ok(Node::Not(Box::new(operand)));
@@ -327,16 +345,16 @@ impl Reader<'_> {
             Some(Token::Word(word)) if word.eq_ignore_ascii_case("like_regex") => return self.like_regex(left),
             _ => return Ok(left),
         };
-        if is_predicate(&left) {
-            return Err(self.unexpected());
-        }
-        self.at += 1;
+        let left = self.value(left)?;
+        self.operator()?;
         let right = self.sum()?;
+        let right = self.value(right)?;
         Ok(Node::Compare(comparison, Box::new((left, right))))
     }
 
     fn starts_with(&mut self, left: Node) -> Result<Node, SqlError> {
-        self.at += 1;
+        let left = self.value(left)?;
+        self.operator()?;
         if !self.takes("with") {
             return Err(self.unexpected());
         }
@@ -350,7 +368,8 @@ impl Reader<'_> {
     }
 
     fn like_regex(&mut self, left: Node) -> Result<Node, SqlError> {
-        self.at += 1;
+        let left = self.value(left)?;
+        self.operator()?;
         let Some(Token::Text(pattern)) = self.peek().cloned() else { return Err(self.unexpected()) };
         self.at += 1;
         let mut flags = String::new();
@@ -374,24 +393,26 @@ impl Reader<'_> {
 
     fn sum(&mut self) -> Result<Node, SqlError> {
         let mut left = self.product()?;
-        while let Some(sign @ ('+' | '-')) = self.operator(&left) {
-            self.at += 1;
-            left = Node::Arithmetic(sign, Box::new((left, self.product()?)));
+        while let Some(sign @ ('+' | '-')) = self.arithmetic(&left) {
+            self.operator()?;
+            let right = self.product()?;
+            left = Node::Arithmetic(sign, Box::new((left, self.value(right)?)));
         }
         Ok(left)
     }
 
     fn product(&mut self) -> Result<Node, SqlError> {
         let mut left = self.signed()?;
-        while let Some(operator @ ('*' | '/' | '%')) = self.operator(&left) {
-            self.at += 1;
-            left = Node::Arithmetic(operator, Box::new((left, self.signed()?)));
+        while let Some(operator @ ('*' | '/' | '%')) = self.arithmetic(&left) {
+            self.operator()?;
+            let right = self.signed()?;
+            left = Node::Arithmetic(operator, Box::new((left, self.value(right)?)));
         }
         Ok(left)
     }
 
     /// Returns the operator of arithmetic that is next behind an operand.
-    fn operator(&self, left: &Node) -> Option<char> {
+    fn arithmetic(&self, left: &Node) -> Option<char> {
         match self.peek() {
             Some(Token::Symbol(symbol @ ("+" | "-" | "*" | "/" | "%"))) if !is_predicate(left) => symbol.chars().next(),
             _ => None,
@@ -405,9 +426,9 @@ impl Reader<'_> {
             Some(Token::Symbol("-")) => '-',
             _ => return self.primary(),
         };
-        self.at += 1;
+        self.operator()?;
         let operand = self.signed()?;
-        Ok(match operand {
+        Ok(match self.value(operand)? {
             Node::Literal(number) if !number.starts_with(['"', 't', 'f', 'n']) => {
                 match (sign, number.strip_prefix('-')) {
                     ('+', _) => Node::Literal(number),
@@ -504,7 +525,6 @@ impl Reader<'_> {
             Token::Symbol("*") => Step::AnyKey,
             Token::Symbol("**") => self.levels()?,
             Token::Text(key) => Step::Key(key),
-            Token::Variable(name) => Step::Key(format!("${name}")),
             Token::Word(name) => {
                 let method = METHODS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
                 if self.is("(") {
@@ -518,7 +538,7 @@ impl Reader<'_> {
                 }
                 Step::Key(name)
             }
-            Token::Number(_) | Token::Symbol(_) => {
+            Token::Number(_) | Token::Symbol(_) | Token::Variable(_) => {
                 self.at -= 1;
                 return Err(self.unexpected());
             }
@@ -555,7 +575,14 @@ impl Reader<'_> {
         let mut list = Vec::new();
         loop {
             let from = self.sum()?;
-            let to = if self.takes("to") { Some(self.sum()?) } else { None };
+            let from = self.value(from)?;
+            let to = match self.takes("to") {
+                true => {
+                    let to = self.sum()?;
+                    Some(self.value(to)?)
+                }
+                false => None,
+            };
             list.push((from, to));
             if !self.take(",") {
                 break;

@@ -8,7 +8,7 @@
 
 use super::compare::{Truth, holds};
 use super::{Method, Node, Step, with_path};
-use crate::expr::Arithmetic;
+use crate::expr::{Arithmetic, Env};
 use crate::json::{self, Kind};
 use crate::types::{Styles, decode_text};
 use crate::{SqlError, SqlState, depth, state};
@@ -16,13 +16,15 @@ use hotrow_storage::{Type, Value};
 use rust_decimal::Decimal;
 use std::borrow::Cow;
 
-/// The arguments of a call beside the value and the path.
-#[derive(Clone, Copy, Debug, Default)]
+/// The arguments of a call beside the value and the path, and its surroundings.
+#[derive(Clone, Copy)]
 pub(crate) struct Options<'a> {
-    /// The values of variables: an object.
+    /// The values of variables: an object. Without one, as for the operators, all of them are null.
     pub(crate) variables: Option<&'a str>,
     /// Whether errors that depend on the value are no errors.
     pub(crate) silent: bool,
+    /// The surroundings, which may cancel the call, and limit its memory.
+    pub(crate) env: &'a Env<'a>,
 }
 
 /// An item: a JSON value.
@@ -99,6 +101,7 @@ fn all<'j>(value: &'j str, path: &'j super::Path, options: Options<'j>, found: &
         root: value,
         current: Cow::Borrowed(value),
         variables: options.variables,
+        env: options.env,
         lax: !path.strict,
         forgives: !path.strict,
         last: None,
@@ -113,6 +116,7 @@ struct Place<'j> {
     /// The item that `@` means.
     current: Item<'j>,
     variables: Option<&'j str>,
+    env: &'j Env<'j>,
     lax: bool,
     /// Whether structural errors are no errors.
     forgives: bool,
@@ -128,7 +132,7 @@ impl<'j> Place<'j> {
             Node::Root => found.push(Cow::Borrowed(self.root)),
             Node::Current => found.push(self.current.clone()),
             Node::Variable(name) => {
-                let value = self.variables.and_then(|variables| json::field(variables, name));
+                let value = self.variables.map_or(Some("null"), |variables| json::field(variables, name));
                 found.push(Cow::Borrowed(value.ok_or_else(|| {
                     let message = format!("could not find jsonpath variable \"{name}\"");
                     Stop::Other(SqlError::new(state::UNDEFINED_OBJECT, message))
@@ -210,7 +214,9 @@ impl<'j> Place<'j> {
     /// Adds the items that accessors find from an item. `unwrap` says that the first one may take an array apart.
     fn steps(&self, item: Item<'j>, steps: &'j [Step], unwrap: bool, found: &mut Vec<Item<'j>>) -> Result<(), Stop> {
         depth::check()?;
+        self.env.check_cancelled()?;
         let Some((step, rest)) = steps.split_first() else {
+            self.env.memory.check_push(&*found)?;
             found.push(item);
             return Ok(());
         };
