@@ -24,8 +24,8 @@ use std::{env, fs};
 /// The beginnings of the names of files that make tables and functions which the other files use.
 const FIRST: [&str; 3] = ["test_setup", "copy", "create_"];
 
-/// Files about what Hotrow refuses as a whole, or does not have because it works in another way. They are sent, too, but
-/// do not count in the second share.
+/// Files about what Hotrow refuses as a whole, or does not have because it works in another way. They are sent, too,
+/// but do not count in the second share.
 const ABOUT_OTHERS: [(&str, &[&str]); 8] = [
     (
         "types that are not there",
