@@ -164,6 +164,11 @@ pub(crate) fn undefined_table(name: &str) -> SqlError {
     SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", shown(name)))
 }
 
+/// Returns the error, with this message, for what only tables can have done to them.
+pub(crate) fn not_for_materialized(message: String) -> SqlError {
+    SqlError::new(state::WRONG_OBJECT_TYPE, message).detail("This operation is not supported for materialized views.")
+}
+
 /// Returns error 42P07, which says that there is already a relation of this name.
 pub(crate) fn duplicate_table(name: &str) -> SqlError {
     SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists"))

@@ -3,7 +3,7 @@
 use super::binder::{Binder, span_of};
 use super::body::{Outputs, compile};
 use super::ddl::define_default;
-use super::enclosing::Enclosing;
+use super::enclosing::{Enclosing, Made};
 use super::overload::{Chosen, UserChoice, with_types};
 use super::scope::Scope;
 use super::typed::Typed;
@@ -104,28 +104,40 @@ impl KeepsBody for Trigger {
     }
 }
 
-/// Binds a body within those around it. A statement of the body may refer to the body itself.
+/// Binds a body within those around it. A statement of the body may refer to the body itself. Returns with the body the
+/// outermost of those around that it refers to, counted from the outermost one.
 fn make_body(
     owner: *const (),
     around: Option<&Enclosing<'_>>,
     compile: impl FnOnce(&Enclosing<'_>) -> Result<Body, SqlError>,
-) -> Result<Arc<Body>, SqlError> {
-    check_depth(Enclosing::depth(around) + 1)?;
+) -> Result<(Arc<Body>, Option<usize>), SqlError> {
+    let depth = Enclosing::depth(around);
+    check_depth(depth + 1)?;
+    let first = Made::default();
+    let made = around.map_or(&first, |around| around.made);
+    let since = made.count();
     let mut failed = None;
-    let body = Arc::new_cyclic(|body| {
-        let made = compile(&Enclosing { owner, body, around });
-        made.unwrap_or_else(|error| {
+    let body = Arc::new_cyclic(|body| match compile(&Enclosing { owner, body, around, made }) {
+        Ok(body) if body.outward == 0 => Body { group: made.take_group(since), ..body },
+        Ok(body) => body,
+        Err(error) => {
             failed = Some(error);
             Body::default()
-        })
+        }
     });
-    failed.map_or(Ok(body), Err)
+    if let Some(error) = failed {
+        made.forget(since);
+        return Err(error);
+    }
+    let reaches = (body.outward > 0).then(|| depth.saturating_sub(body.outward));
+    made.add(since, owner, &body, reaches);
+    Ok((body, reaches))
 }
 
 /// Binds the body of a procedure or function that has just been defined, and keeps it.
 pub(crate) fn compile_new(procedure: &Arc<Procedure>, view: View<'_>) -> Result<(), SqlError> {
     let owner = Arc::as_ptr(procedure).cast();
-    let body = make_body(owner, None, |enclosing| compile(procedure, view, true, enclosing))?;
+    let (body, _) = make_body(owner, None, |enclosing| compile(procedure, view, true, enclosing))?;
     procedure.keep(body.into());
     Ok(())
 }
@@ -285,26 +297,36 @@ impl Binder<'_> {
             self.depends.used.calls.is_open = true;
             return Ok(BodyLink::Around(body));
         }
-        let known = owner.bound().and_then(|bound| bound.shared::<Body>());
         let path = path_of_body(procedure, self.view);
         let view = View { path: path.as_ref(), ..self.view };
-        let body = match known.filter(|body| body.used.is_current(view)) {
-            Some(body) => body,
+        let known = owner.bound().and_then(|bound| bound.shared::<Body>()).filter(|body| body.used.is_current(view));
+        let known = known.map(|body| (body, None)).or_else(|| around?.made.find(address, view));
+        let (body, reaches) = match known {
+            Some(found) => found,
             None => {
-                let body = make_body(address, around, compile)?;
-                if self.view.changes.is_empty() && body.outward == 0 {
+                let (body, reaches) = make_body(address, around, compile)?;
+                if self.view.changes.is_empty() && reaches.is_none() {
                     owner.keep(body.clone().into());
                 }
-                body
+                (body, reaches)
             }
         };
-        check_depth(Enclosing::depth(around) + body.depth)?;
-        self.parameters.inner_depth = self.parameters.inner_depth.max(body.depth);
-        self.parameters.outward = self.parameters.outward.max(body.outward.saturating_sub(1));
         match procedure.path {
             Some(_) => self.depends.used.add_elsewhere(&body.used, path),
             None => self.depends.used.add_all(&body.used),
         }
-        Ok(BodyLink::Own(body))
+        let depth = Enclosing::depth(around);
+        Ok(match reaches {
+            // The outermost body of the group owns it. How deep calls in a circle nest depends on when they end.
+            Some(reaches) => {
+                self.parameters.outward = self.parameters.outward.max(depth.saturating_sub(1 + reaches));
+                BodyLink::Around(Arc::downgrade(&body))
+            }
+            None => {
+                check_depth(depth + body.depth)?;
+                self.parameters.inner_depth = self.parameters.inner_depth.max(body.depth);
+                BodyLink::Own(body)
+            }
+        })
     }
 }

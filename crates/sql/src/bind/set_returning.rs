@@ -21,6 +21,9 @@ use hotrow_storage::{Element, Type};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
 use sqlparser::tokenizer::Span;
 
+/// The columns of a set-returning function: their types, and their names if they have any.
+type Columns = Vec<(Option<&'static str>, Type)>;
+
 impl Binder<'_> {
     /// Binds a call of a set-returning function in an expression. Returns the columns of the function's rows.
     fn set_call(&mut self, function: TableFunction, arguments: Vec<Typed>, span: Span) -> Result<Vec<Typed>, SqlError> {
@@ -139,12 +142,11 @@ impl Binder<'_> {
 
     /// Casts the arguments of a set-returning function to the types that it takes. Returns them with the function's
     /// columns: their types, and their names if they have any.
-    #[allow(clippy::type_complexity, reason = "arguments and columns, taken apart at once by both callers")]
     pub(super) fn table_function_types(
         &mut self,
         function: TableFunction,
         arguments: Vec<Typed>,
-    ) -> Result<(Vec<Expr>, Vec<(Option<&'static str>, Type)>), SqlError> {
+    ) -> Result<(Vec<Expr>, Columns), SqlError> {
         let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
         let wrong = || no_function(function.name(), &types);
         let open = || {
@@ -247,15 +249,13 @@ impl Binder<'_> {
 const MOVE: &str = "You might be able to move the set-returning function into a LATERAL FROM item.";
 
 /// Returns the types of the arguments and of the result of `regexp_matches`, or `None` if it takes no such arguments.
-#[allow(clippy::type_complexity, reason = "the two parts that the only caller takes apart at once")]
-fn match_types(types: &[Option<Type>]) -> Option<(Vec<Type>, Vec<(Option<&'static str>, Type)>)> {
+fn match_types(types: &[Option<Type>]) -> Option<(Vec<Type>, Columns)> {
     let fits = (2..=3).contains(&types.len()) && types.iter().all(|ty| ty.is_none_or(Type::is_text));
     fits.then(|| (vec![Type::Text; types.len()], vec![(None, Type::Array(Element::Text))]))
 }
 
 /// Returns the types of the arguments and of the result of `jsonb_path_query`, or `None` if it takes no such arguments.
-#[allow(clippy::type_complexity, reason = "the two parts that the only caller takes apart at once")]
-fn path_types(types: &[Option<Type>]) -> Option<(Vec<Type>, Vec<(Option<&'static str>, Type)>)> {
+fn path_types(types: &[Option<Type>]) -> Option<(Vec<Type>, Columns)> {
     const WANTED: [Type; 4] = [Type::Jsonb, Type::Text, Type::Jsonb, Type::Bool];
     let fits = |(ty, wanted): (&Option<Type>, &Type)| ty.is_none_or(|ty| ty == *wanted);
     let fits = (2..=4).contains(&types.len()) && types.iter().zip(&WANTED).all(fits);

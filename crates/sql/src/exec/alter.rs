@@ -17,7 +17,7 @@ use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::parse::names::{fold, object_name};
 use crate::parse::sequence::SequenceOption;
-use crate::schema::{plain, undefined_table};
+use crate::schema::{not_for_materialized, plain, undefined_table};
 use crate::table_lock::Mode;
 use crate::types::type_name;
 use crate::{SqlError, state};
@@ -545,6 +545,5 @@ fn check_kind(table: &Table, operation: &AlterTableOperation) -> Result<(), SqlE
     let words: Vec<_> = words.split_whitespace().take(2).collect();
     let message =
         format!("ALTER action {} cannot be performed on relation \"{}\"", words.join(" "), table.plain_name());
-    let error = SqlError::new(state::WRONG_OBJECT_TYPE, message);
-    Err(error.detail("This operation is not supported for materialized views."))
+    Err(not_for_materialized(message))
 }

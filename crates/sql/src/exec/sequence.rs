@@ -8,7 +8,7 @@ use crate::catalog::{DefaultValue, Table, column_of, is_temporary};
 use crate::error::unsupported;
 use crate::parse::sequence::{AlterSequence, CreateSequence, SequenceOption, carried_name};
 use crate::parse::written_name;
-use crate::schema::{RelationName, duplicate_table, undefined_table};
+use crate::schema::{RelationName, duplicate_table, not_for_materialized, undefined_table};
 use crate::table_lock::Mode;
 use crate::{SqlError, schema, state};
 use hotrow_storage::Type;
@@ -132,9 +132,7 @@ impl Ddl<'_> {
                 let table = self.owned_table(&self.view().find(table))?;
                 if table.rules.materialized.is_some() {
                     let message = format!("sequence cannot be owned by relation \"{}\"", table.plain_name());
-                    return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message)
-                        .detail("This operation is not supported for materialized views.")
-                        .into());
+                    return Err(not_for_materialized(message).into());
                 }
                 column_of(&table, column)?;
                 if table.schema_name() != schema::split(&sequence.name).0 {

@@ -10,7 +10,7 @@ use crate::catalog::{Part, Rules, Table, rename_comment};
 use crate::error::unsupported;
 use crate::parse::lex::tokenize;
 use crate::parse::trigger::{CreateTrigger, TriggerStatement};
-use crate::schema::{RelationName, split, undefined_table};
+use crate::schema::{RelationName, not_for_materialized, split, undefined_table};
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
@@ -29,9 +29,7 @@ impl Ddl<'_> {
         let table = self.table_of_trigger(&create.table)?;
         if table.rules.materialized.is_some() {
             let message = format!("relation \"{}\" cannot have triggers", table.plain_name());
-            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message)
-                .detail("This operation is not supported for materialized views.")
-                .into());
+            return Err(not_for_materialized(message).into());
         }
         table.check_changeable()?;
         let mut create = create.clone();

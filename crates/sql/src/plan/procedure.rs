@@ -36,11 +36,16 @@ pub type StepKind = body::StepKind<Planned>;
 pub struct Body {
     /// The number of values in a frame.
     pub slots: usize,
-    /// The depth of nested calls when the body runs, including its own. Calls of bodies around are not counted.
+    /// The depth of nested calls when the body runs, including its own. Calls of bodies around and of their
+    /// groups are not counted.
     pub depth: usize,
     /// The number of bodies around this one to which it refers, counted outwards to the farthest: 0 if it refers to
     /// none but itself.
     pub outward: usize,
+    /// The bodies that call this one and are called by it, directly or through others, if it is the one that was bound
+    /// first. It owns them, and they refer to each other and to it.
+    #[expect(dead_code, reason = "keeps the bodies to which weak references lead")]
+    pub group: Vec<Arc<Body>>,
     /// The outermost block.
     pub block: Block<Planned>,
     /// The definitions on which the body and those that it calls depend, and what these and the body itself may do.
@@ -141,9 +146,9 @@ pub struct Callee {
 /// A body that is called.
 #[derive(Debug)]
 pub enum BodyLink {
-    /// The body, which no body around the call is.
+    /// A body that refers to none around the call.
     Own(Arc<Body>),
-    /// A body around the call.
+    /// A body around the call, or one of the [group](Body::group) of such a body.
     Around(Weak<Body>),
 }
 
@@ -152,7 +157,7 @@ pub enum BodyLink {
 pub enum RunningBody<'b> {
     /// A body that the plan owns.
     Own(&'b Body),
-    /// A body around the call.
+    /// A body around the call, or one of the group of such a body.
     Around(Arc<Body>),
 }
 
@@ -168,7 +173,7 @@ impl Deref for RunningBody<'_> {
 }
 
 impl BodyLink {
-    /// Returns the body to run it, or `None` if it was a body around the call and is gone.
+    /// Returns the body to run it, or `None` if the plan does not own it, and it is gone.
     pub fn running(&self) -> Option<RunningBody<'_>> {
         match self {
             BodyLink::Own(body) => Some(RunningBody::Own(body)),
@@ -176,7 +181,7 @@ impl BodyLink {
         }
     }
 
-    /// Returns the body if it is not one around the call.
+    /// Returns the body if it refers to none around the call.
     pub fn own(&self) -> Option<&Body> {
         match self {
             BodyLink::Own(body) => Some(body),
@@ -186,12 +191,12 @@ impl BodyLink {
 }
 
 impl Callee {
-    /// Returns the body to run it, or `None` if it was a body around the call and is gone.
+    /// Returns the body to run it, or `None` if the plan does not own it, and it is gone.
     pub fn running(&self) -> Option<RunningBody<'_>> {
         self.link.running()
     }
 
-    /// Returns the body if it is not one around the call.
+    /// Returns the body if it refers to none around the call.
     pub fn own(&self) -> Option<&Body> {
         self.link.own()
     }

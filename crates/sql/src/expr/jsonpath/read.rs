@@ -324,11 +324,11 @@ impl Reader<'_> {
     }
 
     fn predicate(&mut self) -> Result<Node, SqlError> {
-        if self.take("!") {
+        if self.is("!") {
+            self.operator()?;
             if !self.is("(") && !self.is_word(0, "exists") {
                 return Err(self.unexpected());
             }
-            self.operators += 1;
             let operand = self.primary()?;
             self.check_predicate(&operand)?;
             return Ok(Node::Not(Box::new(operand)));
