@@ -62,8 +62,8 @@ pub enum Element {
 }
 
 impl Element {
-    /// Returns the element type of arrays whose elements have the SQL type `ty`, or `None` if `ty` is an array
-    /// itself, or `regclass` or the like.
+    /// Returns the element type of arrays whose elements have the SQL type `ty`, or `None` if there are no such arrays:
+    /// if `ty` is an array itself or a `reg…` type such as `regclass`.
     pub fn of(ty: Type) -> Option<Self> {
         Some(match ty {
             Type::Bool => Element::Bool,

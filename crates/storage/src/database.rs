@@ -9,7 +9,7 @@ use std::fmt;
 
 /// The number of tables of the first chunk. Each further chunk has twice as many as the one before it.
 const FIRST_CHUNK: usize = if cfg!(any(loom, shuttle)) { 4 } else { 1024 };
-/// The number of chunks. They have room for four billion tables, of which nearly all are dropped ones.
+/// The number of chunks. They have room for about four billion tables in the life of a database, dropped ones included.
 const CHUNKS: usize = if cfg!(any(loom, shuttle)) { 4 } else { 22 };
 
 /// The tables of a database whose records have headers of type `H`, and whose rows change in place.
@@ -168,8 +168,8 @@ impl<T: StoredTable> Tables<T> {
     /// Inserts rows into a table that no transaction uses yet; they are present and committed at once.
     ///
     /// # Errors
-    /// If a unique index has a row's key already: the number of the row among `rows`, and the index. The rows before it
-    /// were inserted then, and no others.
+    /// If a unique index has the key of a row already: returns the position of that row in `rows`, and the index. The
+    /// rows before it were inserted then, and no others.
     ///
     /// # Panics
     /// If there is no such table.

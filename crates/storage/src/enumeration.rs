@@ -28,10 +28,11 @@ pub struct EnumDefinition {
 }
 
 impl EnumDefinition {
-    /// The distance between the numbers of neighbours in a new type.
+    /// The greatest distance between the numbers of neighbouring labels in a new type. It is less in a type with more
+    /// than 32,767 labels.
     const GAP: i32 = 1 << 16;
 
-    /// Numbers the labels of a new type.
+    /// Returns the labels of a new type with their numbers, which ascend from zero with gaps.
     pub fn numbered(labels: Vec<String>) -> Vec<(i32, String)> {
         let gap = i32::try_from(labels.len()).map_or(1, |count| (i32::MAX / count.max(1)).clamp(1, Self::GAP));
         let numbers = (0_i32..).map(|position| position.wrapping_mul(gap));
@@ -49,8 +50,8 @@ impl EnumDefinition {
         self.labels.iter().find(|(_, known)| known == label).map(|(number, _)| *number)
     }
 
-    /// Returns a number for a new label at position `at`, from zero to the number of labels, or `None` if the
-    /// neighbours' numbers leave no room.
+    /// Returns a number for a new label at the position `at`, which is at most the number of labels. Returns `None` if
+    /// no number is left between those of the neighbours.
     pub fn number_at(&self, at: usize) -> Option<i32> {
         let before = at.checked_sub(1).map(|before| self.labels[before].0);
         let after = self.labels.get(at).map(|(number, _)| *number);
@@ -82,7 +83,7 @@ impl EnumId {
     }
 }
 
-/// An enumerated type, which exists until this is dropped.
+/// An enumerated type. The type exists until this object is dropped.
 #[derive(Debug)]
 pub struct Enumeration(EnumId);
 

@@ -118,16 +118,16 @@ pub trait RedoSink: Send + Sync {
     fn appended(&self) -> Position;
 
     /// Waits until all records up to `position` are durable, as far as the sink promises that. The caller holds no
-    /// lock. Cancelling the waiter does not end the wait, as its transaction is committed all the same; but it ends
-    /// with an error if the disk is full and nobody knows when the records can be written.
+    /// lock. Cancelling the waiter does not end the wait, as its transaction is committed all the same. The exception
+    /// is a full disk: since it is not known when the records can be written, the wait then ends with an error.
     ///
     /// # Errors
-    /// If the log has failed before the records were durable, or see above. The transaction stays committed in memory;
-    /// whether it will be there after a restart is not known.
+    /// If the log has failed before the records were durable, or if the waiter was cancelled while the disk is full.
+    /// The transaction stays committed in memory; whether it will be there after a restart is not known.
     fn wait_durable(&self, position: Position, waiter: &Waiter) -> Result<(), LogFailed>;
 
-    /// Asks whether transactions may change something now. A caller asks before the first change of a transaction; a
-    /// transaction that has changed something may go on and commit. The call is cheap and does not wait.
+    /// Checks that transactions may begin to change something now. An engine calls this before the first change of a
+    /// transaction; a transaction that has changed something may go on and commit. The call is cheap and does not wait.
     ///
     /// # Errors
     /// The reason why no transaction may begin to change something.

@@ -138,9 +138,9 @@ impl<'a> RowRef<'a> {
         Self { layout, fixed, variable }
     }
 
-    /// Makes a row of two parts that come from a file. Returns `None` if no method could read a row of these parts: the
-    /// fixed part has another size, a string claims more bytes than its slot has, or there is a variable part that
-    /// cannot be. A string outside its variable part is empty, as in any row.
+    /// Makes a row of two parts that come from a file. Returns `None` if the parts cannot be a row's: the fixed part is
+    /// not of the layout's size, a string's length exceeds its slot, or there is a variable part although the layout
+    /// has none. A string whose place is not within the variable part reads as empty, as in any row.
     pub fn checked(layout: &'a RowLayout, fixed: &'a [u8], variable: &'a [u8]) -> Option<Self> {
         let fits = |slot: &Slot| match slot.place {
             Place::Fixed | Place::Variable => true,

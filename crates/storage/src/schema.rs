@@ -73,7 +73,7 @@ pub struct TableSchema {
     /// Engines refuse to write to it, and need no partition key of it. Engines whose rows change in place read it
     /// without locks.
     pub constant: bool,
-    /// Whether the redo log has nothing of the table, which is then gone after a restart.
+    /// Whether the table is unlogged: the redo log has no records of it, so the table is gone after a restart.
     pub unlogged: bool,
     /// The secondary indexes.
     pub indexes: Vec<IndexSchema>,

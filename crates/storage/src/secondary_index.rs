@@ -36,7 +36,7 @@ struct Entry<H> {
     /// needs it.
     full: Key,
     record: RecordPtr<H>,
-    /// The number of bytes at the beginning of `full` that are the columns.
+    /// The number of bytes at the beginning of `full` that hold the columns.
     columns_len: u32,
     committed: AtomicBool,
 }

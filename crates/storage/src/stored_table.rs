@@ -27,17 +27,18 @@ pub trait StoredTable: Sized + Send + Sync + 'static {
     fn spare_bytes(&self) -> usize;
 
     /// Inserts rows into a table that no transaction uses yet; they are committed at once. Many threads may load at
-    /// once. Rows that are loaded in one call wait for memory together.
+    /// once. A call with several rows may be faster than a call for each, since a table can fetch the memory for
+    /// several rows together.
     ///
     /// # Errors
-    /// If a row with the key of one of them exists: the number of the row among `rows`, and the index. The rows before
-    /// it were inserted then, and no others.
+    /// If a unique index has the key of a row already: returns the position of that row in `rows`, and the index. The
+    /// rows before it were inserted then, and no others.
     fn load_rows(&self, guard: Guard<'_>, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)>;
 
     /// Inserts one row, as [`load_rows`](Self::load_rows) does.
     ///
     /// # Errors
-    /// If a row with this key exists; nothing was changed then.
+    /// If a unique index has the row's key already; nothing was changed then.
     fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
         self.load_rows(guard, &[row]).map_err(|(_, duplicate)| duplicate)
     }

@@ -14,11 +14,11 @@ use crate::{
     Duplicate, IndexData, IndexId, IndexRef, Key, KeySpec, RecordFormat, RecordHeader, RowLayout, RowRef, StoredTable,
     TableId, TableMemory, TableSchema,
 };
-use hotrow_sync::{Arc, Backoff, Mutex};
+use hotrow_sync::{Arc, Backoff, Mutex, prefetch_bytes};
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 
-/// The number of loaded rows whose places in the hash index are fetched at once.
+/// The number of loaded rows for which the places in the hash index are prefetched together.
 const LINKED_TOGETHER: usize = 16;
 
 /// A table of records with headers of type `H`. All threads share it.
@@ -187,7 +187,9 @@ impl<H: RecordHeader> Table<H> {
     /// the key; the caller must check that later, when the record is in the cache.
     #[inline]
     pub fn prefetch_record<'g>(&'g self, guard: Guard<'g>, key: &Key, hash: u64) -> Option<RecordRef<'g, H>> {
-        self.primary.of(key).prefetch_target(guard, hash).map(|address| self.record(guard, address))
+        let address = self.primary.of(key).target(guard, hash)?;
+        prefetch_bytes(std::ptr::without_provenance(address), self.memory.format.bytes());
+        Some(self.record(guard, address))
     }
 
     /// Makes a record for a row. The record is linked into no index, and its row is not present.
@@ -388,8 +390,8 @@ impl<H: RecordHeader> StoredTable for Table<H> {
         }
     }
 
-    /// Inserts rows into a table that no transaction uses yet. The rows' records and entries are committed, and the
-    /// rows are present.
+    /// Inserts rows as [`StoredTable::load_rows`] says. Their records and index entries are marked as committed, and
+    /// the rows as present.
     fn load_rows(&self, guard: Guard<'_>, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         let unique = self.secondary.iter().any(SecondaryIndex::is_exclusive);
         let _alone = unique.then(|| self.unique_load.lock().unwrap_or_else(|poison| poison.into_inner()));
@@ -416,8 +418,8 @@ impl<H: RecordHeader> StoredTable for Table<H> {
 }
 
 impl<H: RecordHeader> Table<H> {
-    /// Links the record of a row that is loaded into all indexes. If an index has the row's key already, nothing of the
-    /// row stays.
+    /// Links the record of a loaded row into all indexes. If a unique index has the row's key already, removes the row
+    /// again and returns the index.
     fn link_loaded(
         &self,
         guard: Guard<'_>,

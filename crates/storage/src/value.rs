@@ -30,12 +30,12 @@ pub enum Type {
     Varchar(Option<u32>),
     /// `text`
     Text,
-    /// `name`: a text of at most 63 bytes, which the catalogs have for names of objects
+    /// `name`: a text of at most 63 bytes, the type of objects' names in the catalogs
     Name,
-    /// `oid`: the number of an object of the catalogs, 4 bytes without a sign
+    /// `oid`: the number of a catalog object, 4 bytes without a sign
     Oid,
-    /// `regclass` and the like: the number of an object of the catalogs, which is shown as the object's name. No column
-    /// of a table has such a type.
+    /// `regclass` and the like: the number of a catalog object, which is shown as the object's name. No column of a
+    /// table has such a type.
     Reg(Registry),
     /// An enumerated type: the number of a label, 4 bytes
     Enum(EnumId),
@@ -61,7 +61,7 @@ pub enum Type {
     Array(Element),
 }
 
-/// The kinds of objects whose numbers are of a type of their own.
+/// The kinds of catalog objects that have a `reg…` type: the type of their numbers, which are shown as names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Registry {
     /// `regclass`: tables, views, sequences and indexes
@@ -72,12 +72,13 @@ pub enum Registry {
     Namespace,
 }
 
-/// The number of digits after the seconds that a type of times declares, 0 to 6. A type that declares none keeps six.
+/// The number of digits after the decimal point of the seconds, 0 to 6, that a time or interval type declares. A type
+/// that declares none keeps six.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digits(u8);
 
 impl Digits {
-    /// The digits of a microsecond.
+    /// The greatest number of digits: that of a microsecond.
     const MAX: u8 = 6;
 
     /// Makes a number of digits, or returns `None` if it is more than six.
@@ -90,7 +91,7 @@ impl Digits {
         self.0
     }
 
-    /// Returns the unit of the last digit in microseconds, from 1,000,000 to 1.
+    /// Returns the value of the last digit's unit in microseconds: from 1,000,000 without digits to 1 with six.
     pub const fn unit_micros(self) -> i64 {
         10_i64.pow((Self::MAX - self.0) as u32)
     }
@@ -181,7 +182,7 @@ impl fmt::Display for Type {
     }
 }
 
-/// The digits of a type as they stand behind its name: nothing if it declares none.
+/// Writes the number of digits behind a type's name, in parentheses; nothing if the type declares none.
 struct Bracketed(Option<Digits>);
 
 impl fmt::Display for Bracketed {

@@ -37,7 +37,7 @@ use crate::cell::UnsafeCell;
 use crate::{Arc, CachePadded, prefetch_to_write};
 use std::fmt;
 
-/// The bytes of a cache line.
+/// The number of bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
 /// The number of positions that share a mark, and the least number of bytes of a reservation.
@@ -90,7 +90,7 @@ pub struct Drain {
     published: u64,
     /// The end of the last reservation that was seen to be published as a whole.
     whole: u64,
-    /// The number of these reservations.
+    /// The number of reservations that were seen to be published as a whole.
     reservations: u64,
 }
 
@@ -134,7 +134,7 @@ impl ByteRing {
         self.released.load(Ordering::Acquire)
     }
 
-    /// Returns the number of bytes for which the ring has room.
+    /// Returns the size of the ring in bytes, whether they are free or not.
     pub fn capacity(&self) -> usize {
         self.bytes.len()
     }
@@ -220,7 +220,7 @@ impl Reservation<'_> {
     ///
     /// # Panics
     ///
-    /// If `bytes` are not as many as are missing.
+    /// If the length of `bytes` is not the number of bytes that are missing.
     #[inline]
     pub fn fill(&mut self, bytes: &[u8]) -> usize {
         assert_eq!(bytes.len() as u64, self.end - self.at, "the bytes are those that are missing");
@@ -243,8 +243,8 @@ impl Reservation<'_> {
 }
 
 impl Drain {
-    /// Looks for pieces that were published, until about `most` bytes are there that were not taken. Returns the
-    /// position up to which all bytes are there.
+    /// Looks for published pieces, until at least `most` bytes can be taken or the next piece is not published yet.
+    /// Returns the position up to which bytes can be taken.
     pub fn look(&mut self, most: u64) -> u64 {
         while self.published - self.taken < most {
             let mark = self.ring.mark(self.published).load(Ordering::Acquire);
@@ -280,7 +280,8 @@ impl Drain {
     ///
     /// # Panics
     ///
-    /// If [`look`](Self::look) has not seen the bytes up to that position, or they were taken.
+    /// If [`look`](Self::look) has not seen all bytes up to that position, or if the position is before the first byte
+    /// that was not taken.
     pub fn take(&mut self, until: u64, into: &mut Vec<u8>) {
         assert!(self.taken <= until && until <= self.published, "bytes that are not there");
         let length = (until - self.taken) as usize;

@@ -3,8 +3,8 @@
 //! loom checks that accesses to its cell never race; it sees those made through [`UnsafeCell::with`] and
 //! [`UnsafeCell::with_mut`].
 
-/// `std`'s `UnsafeCell` with loom's interface: memory whose accesses a latch or another protocol between threads keeps
-/// from racing.
+/// `std`'s `UnsafeCell` with loom's interface. The memory in it is protected by a latch or another protocol between
+/// threads.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);

@@ -58,7 +58,8 @@ use std::time::Duration;
 #[cfg(machine)]
 pub use atomic::{AtomicU32 as PlainAtomicU32, AtomicU64 as PlainAtomicU64};
 
-/// Makes a value that is never freed. A run of the simulated machine frees it at its end.
+/// Leaks a box: returns a reference that is valid until the process ends. On the simulated machine, the value is freed
+/// at the end of the run.
 pub fn leak<T: ?Sized + 'static>(value: Box<T>) -> &'static T {
     #[cfg(machine)]
     return crate::machine::leak(value);
@@ -76,7 +77,7 @@ pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
-/// Returns the name of the hardware that is simulated, if it is, in a timed run of the simulated machine.
+/// Returns the name of the simulated hardware, or `None` outside of a timed run of the simulated machine.
 pub fn simulated_hardware() -> Option<String> {
     #[cfg(machine)]
     return crate::machine::hardware_name();
@@ -84,8 +85,8 @@ pub fn simulated_hardware() -> Option<String> {
     None
 }
 
-/// Counts work of code that the compiler does not instrument, such as that of `libm`, in a timed run of the simulated
-/// machine: as that of so many basic blocks. Elsewhere it does nothing.
+/// Makes a timed run of the simulated machine count the work of `blocks` basic blocks, for code that the compiler does
+/// not instrument, such as that of `libm`. Elsewhere the call does nothing.
 #[inline(always)]
 pub fn count_work(blocks: u64) {
     #[cfg(machine)]
@@ -94,7 +95,8 @@ pub fn count_work(blocks: u64) {
     let _ = blocks;
 }
 
-/// Returns the user and system time of the calling thread.
+/// Returns the processor time that the calling thread has used, user and system time together, or zero if the system
+/// does not tell. On the simulated machine it is the machine's time.
 pub fn thread_cpu_time() -> Duration {
     #[cfg(machine)]
     if let Some(time) = crate::machine::cpu_time() {
@@ -109,9 +111,9 @@ pub fn thread_cpu_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// Declares values of which each thread has its own.
+/// Declares thread-local values: each thread has its own.
 #[cfg(machine)]
 pub use crate::machine_thread_local as thread_local;
-/// Declares values of which each thread has its own.
+/// Declares thread-local values: each thread has its own.
 #[cfg(not(machine))]
 pub use std::thread_local;

@@ -57,7 +57,7 @@ pub use facade::*;
 pub use inbox::Inbox;
 pub use latch::{Latch, LatchGuard};
 pub use pad::CachePadded;
-pub use prefetch::{prefetch, prefetch_to_write};
+pub use prefetch::{prefetch, prefetch_bytes, prefetch_to_write};
 #[cfg(not(any(loom, shuttle)))]
 pub use slot::SlotScheduler;
 pub use thread_number::thread_number;

@@ -179,16 +179,12 @@ impl HashIndex {
         prefetch(std::ptr::from_ref(self.lines(guard, shard(hash)).home(hash)).cast());
     }
 
-    /// Prefetches the first two cache lines of the record that [`get`](Self::get) would visit first, and returns its
-    /// address. Usually, this is the wanted record; the caller must compare keys. Returns `None` if no entry has this
-    /// hash. This is the second of two passes over a batch of look-ups.
+    /// Returns the address of the record that [`get`](Self::get) would visit first. Usually, this is the wanted record;
+    /// the caller must compare keys. Returns `None` if no entry has this hash. This is the second of two passes over a
+    /// batch of look-ups, in which the caller prefetches the records.
     #[inline]
-    pub fn prefetch_target(&self, guard: Guard<'_>, hash: u64) -> Option<usize> {
-        let address = find(self.lines(guard, shard(hash)), hash, &mut |_| true)?;
-        let record = std::ptr::without_provenance::<u8>(address);
-        prefetch(record);
-        prefetch(record.wrapping_add(64));
-        Some(address)
+    pub fn target(&self, guard: Guard<'_>, hash: u64) -> Option<usize> {
+        find(self.lines(guard, shard(hash)), hash, &mut |_| true)
     }
 
     /// Visits all entries, in no order. Entries that are in the index during the whole call are visited at least once.

@@ -119,8 +119,8 @@ impl OrderedIndex {
     ///
     /// # Panics
     ///
-    /// If the key is not of the index's shape: another kind of key, or a byte string of another length than that of all
-    /// keys of an index for [`KeyShape::Fixed`]. Indexes for more than 16 bytes do not check the length.
+    /// If the key is not of the index's shape: if it is of another kind, or if the shape is [`KeyShape::Fixed`] and the
+    /// byte string has another length. An index whose keys have more than 16 bytes does not check the length.
     pub fn insert(&self, guard: Guard<'_>, key: &Key, address: usize) -> Result<(), usize> {
         with_tree!(self, tree => {
             let words = Words::of(key, tree.shape());

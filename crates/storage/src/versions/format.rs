@@ -2,7 +2,7 @@
 
 use crate::{IndexData, RowLayout};
 use hotrow_sync::atomic::AtomicU64;
-use hotrow_sync::{Arc, prefetch};
+use hotrow_sync::{Arc, prefetch_bytes};
 
 /// The number of bytes of a cache line. Versions begin at one, so that the words and the first columns share it.
 pub(super) const LINE_BYTES: usize = 64;
@@ -56,11 +56,7 @@ impl VersionFormat {
     /// Prefetches the words and the first columns of the version at `address`.
     #[inline]
     pub(super) fn prefetch(&self, address: usize) {
-        let version = std::ptr::without_provenance::<u8>(address);
-        prefetch(version);
-        if self.bytes > LINE_BYTES {
-            prefetch(version.wrapping_add(LINE_BYTES));
-        }
+        prefetch_bytes(std::ptr::without_provenance(address), self.bytes);
     }
 
     /// Returns the layout of the rows.

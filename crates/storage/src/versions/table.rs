@@ -262,7 +262,8 @@ impl<H: VersionHeader> StoredTable for VersionTable<H> {
 }
 
 impl<H: VersionHeader> VersionTable<H> {
-    /// Inserts a row that is loaded. If an index has the row's key already, nothing of it stays.
+    /// Inserts one loaded row. If a unique index has the row's key already, removes the row again and returns the
+    /// index.
     fn load_row(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
         let version = Draft::new(&self.slots, None, H::loaded(), row).publish(guard);
         if let Err((linked, duplicate)) = self.try_load(guard, version) {

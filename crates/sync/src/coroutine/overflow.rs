@@ -78,8 +78,8 @@ pub(crate) fn present() -> (Bounds, usize) {
     (RUNNING.get(), stack::floor())
 }
 
-/// Records that the thread runs on the stack again on which it ran when [`present`] was called. A virtual thread goes
-/// on in the middle of a coroutine, if it was there.
+/// Records that the thread is back on the stack on which it called [`present`]. The simulated machine calls this when
+/// it resumes a virtual thread, which may be in the middle of a coroutine.
 #[cfg(machine)]
 pub(crate) fn set_present((bounds, floor): (Bounds, usize)) {
     RUNNING.set(bounds);

@@ -1,18 +1,18 @@
-//! Accesses to shared memory, and the lines that they are to.
+//! Accesses to shared memory, and the threads that use each cache line.
 
 use std::collections::HashMap;
 
-/// The bytes of a cache line.
+/// The number of bytes of a cache line.
 pub(super) const LINE_BYTES: usize = 64;
 
-/// The effect of a step on memory, with the address.
+/// The access to memory that a step makes, with its address.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Access {
-    /// Nothing.
+    /// The step accesses no memory.
     Elsewhere,
     Reads(usize),
     Writes(usize),
-    /// Reads and writes at once.
+    /// The step reads and writes at once, as a compare-and-exchange does.
     Exchanges(usize),
 }
 
@@ -22,7 +22,7 @@ impl Access {
         matches!(self, Access::Writes(_) | Access::Exchanges(_))
     }
 
-    /// Returns the address, if the access is to memory.
+    /// Returns the address, or `None` if the step accesses no memory.
     pub(super) fn address(self) -> Option<usize> {
         match self {
             Access::Elsewhere => None,
@@ -31,10 +31,11 @@ impl Access {
     }
 }
 
-/// The use of a cache line so far.
+/// The state of a cache line: which threads have used it so far.
 #[derive(Clone, Copy, Debug)]
 enum Line {
-    /// One thread has used the line, and has written to it or not; or several have read it.
+    /// The first thread that used the line, and whether it has written to the line. Other threads may have read the
+    /// line, but not since that write.
     Own {
         thread: usize,
         is_written: bool,
@@ -42,13 +43,13 @@ enum Line {
     Shared,
 }
 
-/// The use of all cache lines so far.
+/// The states of all cache lines that were used.
 #[derive(Debug, Default)]
 pub(super) struct Lines(HashMap<usize, Line>);
 
 impl Lines {
-    /// Notes an access of a thread. Returns whether the line is shared: two threads have used it, and one of them has
-    /// written to it.
+    /// Records an access of a thread. Returns whether the line is shared. A line becomes shared, and stays so, when a
+    /// thread other than its first user writes to it, or accesses it after the first user has written to it.
     pub(super) fn is_shared(&mut self, by: usize, access: Access) -> bool {
         let Some(address) = access.address() else { return false };
         let line = self.0.entry(address / LINE_BYTES).or_insert(Line::Own { thread: by, is_written: false });

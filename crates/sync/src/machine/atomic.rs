@@ -8,7 +8,7 @@ pub use std::sync::atomic::{Ordering, compiler_fence};
 /// The ordering of all accesses. SeqCst: the machine has no other one.
 const ALL: Ordering = Ordering::SeqCst;
 
-/// Makes a step. All accesses are sequentially consistent, so a fence orders nothing.
+/// Makes a step, and nothing else: all accesses are sequentially consistent, so there is nothing to order.
 #[track_caller]
 pub fn fence(_: Ordering) {
     step(Access::Elsewhere);
@@ -33,7 +33,7 @@ macro_rules! common {
             }
         }
 
-        /// As `std`'s methods of the same name.
+        /// Methods that do the same as `std`'s of the same names; those that access the value make a step.
         #[expect(missing_docs, reason = "the names say it")]
         impl $(<$parameter>)? $name $(<$parameter>)? {
             #[inline]
@@ -42,7 +42,7 @@ macro_rules! common {
             }
 
             /// # Safety
-            /// As for `std`'s.
+            /// The conditions of `std`'s method hold.
             #[inline]
             pub unsafe fn from_ptr<'a>(ptr: *mut $value) -> &'a Self {
                 // SAFETY: the layout is that of the value.
@@ -133,7 +133,7 @@ macro_rules! common {
 
 macro_rules! operations {
     ($name:ident, $value:ty: $($operation:ident)*) => {
-        /// As `std`'s methods of the same name.
+        /// Methods that do the same as `std`'s of the same names; those that access the value make a step.
         #[expect(missing_docs, reason = "the names say it")]
         impl $name {
             $(

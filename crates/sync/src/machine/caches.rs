@@ -1,12 +1,13 @@
 //! The cache lines of a timed run: where each is, and what an access to it costs.
 //!
-//! A line has a *version*, which grows when a core writes to it that had not had it alone. A cache holds lines with
-//! their versions, so a write makes all other copies stale without touching them.
+//! A line has a *version*, which grows when a core accesses the line for the first time, and when a core writes to it
+//! that does not have the line alone. A cache holds lines with their versions, so a write makes all other copies stale
+//! without touching them.
 //!
 //! | access | cost |
 //! | --- | --- |
 //! | of a core that has the line, and, to write, has it alone | that of the cache that has it |
-//! | to a line that another core has written to | the transfer from that core; transfers of one line queue up |
+//! | to a line that another core has alone | the transfer from that core; transfers of one line queue up |
 //! | to write to a line that other cores have read | the time in which their copies become stale, which is a transfer's |
 //! | to any other line | that of the socket's cache, or of memory |
 
@@ -15,24 +16,24 @@ use super::hardware::{Hardware, picoseconds};
 use super::memory::{self, Zeroed};
 use std::collections::HashMap;
 
-/// The lines of a set of a cache.
+/// The number of lines in each set of a cache.
 const WAYS: usize = 8;
 
 /// The state of a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     version: u32,
-    /// One more than the number of the core that had the line alone last; zero if none ever had.
+    /// One more than the number of the core that had the line alone last; zero if no core has accessed the line.
     owner: u16,
-    /// Whether that core still has it alone.
+    /// Whether that core still has the line alone.
     is_alone: bool,
-    /// Whether another socket than the owner's has read it since.
+    /// Whether a core of another socket than the owner's has read the line since.
     is_remote: bool,
-    /// The time at which the last transfer ends.
+    /// The time at which the last transfer of the line ends.
     busy_until: u64,
 }
 
-/// A line with its version, as caches hold it.
+/// The number of a line and a version of it, as caches hold them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tag(u64);
 
@@ -49,7 +50,7 @@ impl Tag {
 #[derive(Debug)]
 struct Cache {
     tags: Vec<[Tag; WAYS]>,
-    /// The place of each set that is filled next.
+    /// For each set, the position that is filled next.
     next: Vec<u8>,
 }
 
@@ -80,7 +81,7 @@ impl Cache {
     }
 }
 
-/// The caches of a core: the first one has a place for each line.
+/// The caches of a core. The first one is direct-mapped: each line has one place in it.
 #[derive(Debug)]
 struct Own {
     first: Vec<Tag>,
@@ -107,17 +108,20 @@ struct Times {
 #[derive(Debug)]
 pub(super) struct Caches {
     times: Times,
-    /// The lines of the arena, by their number.
+    /// The states of the arena's lines, by their numbers.
     lines: Zeroed<Line>,
-    /// Lines elsewhere, such as those of statics. Their numbers have the top bit.
+    /// The numbers of lines outside of the arena, such as those of statics, by address divided by [`LINE_BYTES`].
     elsewhere: HashMap<usize, u32>,
+    /// The states of these lines, by their numbers without the bit [`ELSEWHERE`].
     others: Vec<Line>,
+    /// The caches of each core.
     own: Vec<Own>,
+    /// The cache of each socket.
     shared: Vec<Cache>,
     cores_per_socket: usize,
 }
 
-/// The bit of the numbers of lines that are not of the arena.
+/// The bit that marks the number of a line outside of the arena.
 const ELSEWHERE: u32 = 1 << 31;
 
 impl Caches {
@@ -145,13 +149,13 @@ impl Caches {
         }
     }
 
-    /// Returns the number of the line at an address, if the arena has it.
+    /// Returns the number of the line at an address, or `None` if the address is outside of the arena.
     pub(super) fn number_inside(address: usize) -> Option<u32> {
         let offset = address.wrapping_sub(memory::START);
         (offset < memory::BYTES).then_some((offset / LINE_BYTES) as u32)
     }
 
-    /// Returns the number of the line at an address.
+    /// Returns the number of the line at an address. A line outside of the arena gets a number at its first access.
     fn number(&mut self, address: usize) -> u32 {
         Self::number_inside(address).unwrap_or_else(|| {
             let next = self.others.len() as u32 | ELSEWHERE;
@@ -170,14 +174,15 @@ impl Caches {
         self.lines.at(number as usize)
     }
 
-    /// Makes an access of a core at a time. Returns its cost, beyond that of the code.
+    /// Simulates an access that a core makes at the time `now`. Returns its cost in picoseconds, beyond the cost of the
+    /// code.
     pub(super) fn access(&mut self, core: usize, access: Access, now: u64) -> u64 {
         let Some(address) = access.address() else { return 0 };
         let number = self.number(address);
         self.access_line(core, number, access.writes(), now)
     }
 
-    /// As [`access`](Self::access), for a line of which the number is known.
+    /// Simulates an access to the line with this number, as [`access`](Self::access) does.
     #[inline]
     pub(super) fn access_line(&mut self, core: usize, number: u32, writes: bool, now: u64) -> u64 {
         let line = *self.line(number);
@@ -190,7 +195,8 @@ impl Caches {
         self.miss(core, number, writes, is_own, now)
     }
 
-    /// Makes an access that the core's first cache does not serve.
+    /// Simulates an access that the core's first cache does not serve. `is_own` says whether the core has the line
+    /// alone.
     fn miss(&mut self, core: usize, number: u32, writes: bool, is_own: bool, now: u64) -> u64 {
         let times = self.times;
         let socket = core / self.cores_per_socket;
@@ -202,7 +208,7 @@ impl Caches {
             _ => times.other_socket,
         };
         let cost = match owner {
-            // Nobody has ever used it, so the system has just cleared its page.
+            // No core has used the line yet, so the system has just cleared its page.
             None => times.shared,
             _ if (is_own || !writes && !line.is_alone) && self.own[core].second.has(number, tag) => times.second,
             Some(_) if line.is_alone && !is_own => distance,

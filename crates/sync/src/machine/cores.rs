@@ -1,7 +1,7 @@
-//! The cores of a timed run: each has a clock, and the thread on the core whose clock is behind goes on.
+//! The cores of a timed run: each has a clock, and the thread on the core whose clock is furthest behind goes on.
 //!
 //! A thread that is ready has a core, or stands in a queue for one. The first thread, which starts the others and waits
-//! for them, has a core of its own, the last one, so that it takes no time of the others'.
+//! for them, has a core of its own, which has the greatest number. So it takes no time from the other threads.
 //!
 //! Times are in picoseconds.
 
@@ -18,23 +18,23 @@ use std::time::Duration;
 struct Core {
     clock: u64,
     thread: Option<usize>,
-    /// The time since which it has the thread.
+    /// The time at which the core got its present thread.
     since: u64,
 }
 
 /// A thread of a timed run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Own {
-    /// The core on which it is or was last.
+    /// The core on which the thread is, or was last.
     core: usize,
-    /// The time that it has had on cores, up to when it was last put on one.
+    /// The time that the thread has had on cores, without its present stay on one.
     used: u64,
     deadline: Option<u64>,
-    /// Whether it is on a core or in the queue.
+    /// Whether the thread is on a core or in the queue.
     is_ready: bool,
 }
 
-/// The costs of what is not an access, in picoseconds.
+/// The costs of code, waits and switches, in picoseconds: see [`Hardware`].
 #[derive(Clone, Copy, Debug)]
 struct Times {
     block: u64,
@@ -60,10 +60,11 @@ pub(super) struct Cores {
     threads: Vec<Own>,
     /// Threads that wait for a core, with the times at which they became ready.
     queue: VecDeque<(u64, usize)>,
-    /// The deadlines of the threads that wait until one.
+    /// The deadlines of the threads that wait, with the threads; a thread that waits without a deadline has no entry.
     deadlines: BTreeSet<(u64, usize)>,
-    /// The core whose thread runs, and the time up to which no other thread has anything to do.
+    /// The core whose thread runs.
     running: usize,
+    /// The time up to which no other thread has anything to do.
     horizon: u64,
 }
 
@@ -104,7 +105,7 @@ impl Cores {
         self.places.all()
     }
 
-    /// Returns the number of cores on which threads run.
+    /// Returns the number of cores, without the one of the first thread.
     pub(super) fn count(&self) -> usize {
         self.cores.len() - 1
     }
@@ -125,12 +126,12 @@ impl Cores {
         Duration::from_nanos((before + (core.clock - core.since)) / 1000)
     }
 
-    /// Adds the work of the thread that runs since the last call, in blocks of code.
+    /// Adds `blocks` basic blocks of work to the time of the thread that runs.
     pub(super) fn work(&mut self, blocks: u64) {
         *self.clock() += blocks * self.times.block;
     }
 
-    /// Makes a plain access of the thread that runs.
+    /// Makes the thread that runs pay for a plain access to the line with this number.
     #[inline]
     pub(super) fn plain(&mut self, number: u32, writes: bool) {
         let (core, now) = (self.running, self.now());
@@ -142,14 +143,15 @@ impl Cores {
         }
     }
 
-    /// Requests a line for the thread that runs, which goes on meanwhile.
+    /// Requests a line for the thread that runs. The thread waits for a share of the time only.
     pub(super) fn prefetch(&mut self, access: Access) {
         let (core, now) = (self.running, self.now());
         let cost = self.caches.access(core, access, now);
         *self.clock() += (cost as f64 * self.prefetch_share) as u64;
     }
 
-    /// Makes an access of the thread that runs to an atomic. Returns whether another thread may have to go on.
+    /// Makes the thread that runs pay for a step, with its access to an atomic if it makes one. Returns whether another
+    /// thread may have to go on.
     pub(super) fn step(&mut self, access: Access, at: &'static Location<'static>) -> bool {
         let (core, now) = (self.running, self.now());
         let cost = self.caches.access(core, access, now);
@@ -167,14 +169,14 @@ impl Cores {
         core.clock > self.horizon || !self.queue.is_empty() && core.clock - core.since > self.times.slice
     }
 
-    /// Counts a turn of a loop that waits, or a yield, which gives the core to another thread that waits for one.
-    /// Returns whether another thread may have to go on.
+    /// Makes the thread that runs pay for one turn of a spin loop, or for a yield. A yield gives the core to a thread
+    /// that waits for one. Returns whether another thread may have to go on.
     pub(super) fn give_way(&mut self, yields: bool) -> bool {
         *self.clock() += if yields { self.times.r#yield } else { self.times.spin };
         yields && self.requeue() || self.is_due()
     }
 
-    /// Adds a thread, which is ready.
+    /// Adds a thread, and makes it ready.
     pub(super) fn add_thread(&mut self) {
         let thread = self.threads.len();
         self.threads.push(Own::default());
@@ -182,7 +184,7 @@ impl Cores {
         self.make_ready(thread, at);
     }
 
-    /// Makes a thread ready that waits, at the request of the one that runs.
+    /// Makes a waiting thread ready. The thread that runs pays for the wake.
     pub(super) fn wake(&mut self, thread: usize) {
         *self.clock() += self.times.wake;
         if self.threads[thread].is_ready {
@@ -221,7 +223,8 @@ impl Cores {
         (core.thread, core.since) = (Some(thread), core.clock);
     }
 
-    /// Takes a core from its thread, and gives it to the next one that waits for a core.
+    /// Takes a core from its thread, and gives it to the thread that has waited for a core longest. Returns the thread
+    /// that had it.
     fn release(&mut self, number: usize) -> Option<usize> {
         let core = &mut self.cores[number];
         let thread = core.thread.take()?;
@@ -236,7 +239,8 @@ impl Cores {
         Some(thread)
     }
 
-    /// Lets the thread that runs wait, until a time if there is one, or end.
+    /// Takes the core from the thread that runs, because the thread waits or has ended. At the deadline, if there is
+    /// one, the thread becomes ready again.
     pub(super) fn stop(&mut self, deadline: Option<u64>) {
         let Some(thread) = self.release(self.running) else { return };
         self.threads[thread].is_ready = false;
@@ -244,7 +248,8 @@ impl Cores {
         self.deadlines.extend(deadline.map(|deadline| (deadline, thread)));
     }
 
-    /// Puts the thread that runs behind those that wait for a core. Returns whether there are any.
+    /// Puts the thread that runs behind the threads that wait for a core. Returns false, without effect, if no thread
+    /// waits for one.
     fn requeue(&mut self) -> bool {
         if self.queue.is_empty() || self.running == self.count() {
             return false;
@@ -256,7 +261,8 @@ impl Cores {
         true
     }
 
-    /// Returns the thread that goes on: the one whose core's clock is behind. Returns `None` if all wait for ever.
+    /// Returns the thread that goes on: that of the core whose clock is furthest behind. Returns `None` if all threads
+    /// wait for ever.
     pub(super) fn next(&mut self) -> Option<usize> {
         if self.cores[self.running].thread.is_some() {
             let core = self.cores[self.running];

@@ -1,4 +1,4 @@
-//! The machine of which the thread of the operating system runs a virtual thread.
+//! The machine whose virtual thread runs at present on the calling thread of the operating system.
 
 use super::work::Uncounted;
 use std::cell::Cell;
@@ -16,7 +16,7 @@ pub(super) fn machine() -> *const () {
     MACHINE.get()
 }
 
-/// Sets what [`machine`] returns. Returns what it returned before.
+/// Sets the address that [`machine`] returns. Returns the previous address.
 #[inline]
 pub(super) fn set_machine(machine: *const ()) -> *const () {
     MACHINE.replace(machine)
@@ -28,8 +28,8 @@ pub fn is_running() -> bool {
     !machine().is_null()
 }
 
-/// Calls `work` as if no machine ran: it makes no steps, and the memory that it allocates may outlive the run. It must
-/// not wait.
+/// Calls `work` as if no machine ran: it makes no steps, and the memory that it allocates is the system's and may
+/// outlive the run. `work` must not wait for a virtual thread.
 pub fn outside<R>(work: impl FnOnce() -> R) -> R {
     struct Back {
         machine: *const (),

@@ -2,23 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The processors of a machine, and what their work costs. Times are in nanoseconds.
+/// The parameters of a simulated machine: its cores and caches, and what their work costs. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hardware {
-    /// The name, in reports.
+    /// The name of the machine in reports.
     pub name: String,
-    /// The cores on which threads run. The first thread, which starts the others, has one more to itself.
+    /// The number of cores on which threads run. The first thread, which starts the others, has one more to itself.
     pub cores: usize,
-    /// The cores of a socket, which share a cache.
+    /// The number of cores of a socket, which share a cache.
     pub cores_per_socket: usize,
-    /// The time of plain code, for each of its basic blocks.
+    /// The time that each basic block of code takes, without accesses to memory that have a cost of their own.
     pub block_ns: f64,
-    /// The additional time of an access that reads and writes at once, on a line that the core has to itself.
+    /// The time of an atomic access that reads and writes at once, in addition to the wait for its line; also that of a
+    /// step without an access, such as a fence or a look at the clock.
     pub exchange_ns: f64,
-    /// The caches.
+    /// The parameters of the caches.
     pub lines: Lines,
-    /// The operating system.
+    /// The parameters of the operating system.
     pub threads: Threads,
 }
 
@@ -26,7 +27,7 @@ pub struct Hardware {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lines {
-    /// The KiB of a core's first cache, whose hits cost nothing more.
+    /// The KiB of a core's first cache. A hit in it costs nothing more than the code.
     pub first_kib: usize,
     /// The KiB of a core's second cache.
     pub second_kib: usize,
@@ -38,13 +39,14 @@ pub struct Lines {
     pub shared_ns: f64,
     /// The time until a line comes from memory.
     pub memory_ns: f64,
-    /// The time until a line comes from another core of the socket that has written to it.
+    /// The time until a line comes from another core of the socket, which has the line alone, or until the copies of
+    /// such cores are stale.
     pub same_socket_ns: f64,
-    /// The time until a line comes from another socket.
+    /// The time until a line comes from another socket, or until the copies there are stale.
     pub other_socket_ns: f64,
-    /// The share of the time of a missing line for which a store waits.
+    /// The share of a missing line's time for which a store waits, from 0 to 1.
     pub store_share: f64,
-    /// The share of the time of a missing line for which a prefetch makes its core wait.
+    /// The share of a missing line's time for which a prefetch makes its core wait, from 0 to 1.
     pub prefetch_share: f64,
 }
 
@@ -52,22 +54,22 @@ pub struct Lines {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Threads {
-    /// The time of a turn of a loop that spins.
+    /// The time of one turn of a spin loop.
     pub spin_ns: f64,
-    /// The time of a yield.
+    /// The time of a yield, whether or not another thread gets the core.
     pub yield_ns: f64,
     /// The time that a wake costs the thread that wakes.
     pub wake_ns: f64,
     /// The time from a wake until the woken thread runs, on a core that is free.
     pub woken_ns: f64,
-    /// The time in which a core goes from one thread to another.
+    /// The time that a core takes to switch to a thread that has waited for it.
     pub switch_ns: f64,
     /// The longest time for which a thread runs while others wait for a core.
     pub slice_ns: f64,
 }
 
 impl Hardware {
-    /// Says what of the parameters is not possible.
+    /// Checks that the parameters are possible.
     ///
     /// # Errors
     /// A number is out of its range; the message says which.

@@ -1,16 +1,17 @@
 //! The work of plain code, as the compiler's instrumentation tells it.
 //!
 //! A build for timed runs lets the compiler insert a call before each basic block, and before each plain load and
-//! store. (The flags are those of LLVM's SanitizerCoverage; `bench/sim.sh` sets them.) So the work between two steps
-//! is known without being timed, and it is the same in each run. `bench/sim-rustc.sh` leaves this crate out. Other code
-//! that the machine runs for itself, such as that of `std`, is left out by [`counts`].
+//! store. (The flags are those of LLVM's SanitizerCoverage; `bench/sim.sh` sets them.) So the work between two steps is
+//! known without being timed, and it is the same in each run. `bench/sim-rustc.sh` compiles this crate without the
+//! calls. Other code that the machine runs for itself, such as that of `std`, has the calls; they count nothing while
+//! [`counts`] is false.
 
 use super::memory::{BYTES, START};
 use super::scheduler;
 use super::work::{ALONE, count_work, counts, set_counts};
 use std::sync::atomic::AtomicBool;
 
-/// Whether the build has the calls.
+/// Whether the compiler has inserted the calls in this build.
 static IS_PRESENT: AtomicBool = AtomicBool::new(false);
 
 /// Whether the compiler has inserted the calls on which a timed run depends.
@@ -21,13 +22,14 @@ pub fn is_instrumented() -> bool {
 // SAFETY of the names here: they are those that the instrumentation calls, and nothing else defines them, since the
 // flags that `bench/sim.sh` sets link no sanitizer.
 
-/// Called before `main`; the numbers of the blocks are not needed.
+/// Notes that the build has the calls. The system calls this before `main`; LLVM would let it number the basic blocks,
+/// which nothing here needs.
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_trace_pc_guard_init(_: *mut u32, _: *mut u32) {
     IS_PRESENT.store(true, ALONE);
 }
 
-/// Called before each basic block.
+/// Counts a basic block. The compiler inserts a call before each one.
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_trace_pc_guard(_: *mut u32) {
     count_work(1);
@@ -36,10 +38,11 @@ extern "C" fn __sanitizer_cov_trace_pc_guard(_: *mut u32) {
 macro_rules! accesses {
     ($($name:ident: $writes:literal)*) => {
         $(
-            /// Called before each plain access of the name's kind and bytes.
+            /// Counts a plain access. The compiler inserts a call before each access of the kind and size that the name
+            /// says.
             #[unsafe(no_mangle)]
             extern "C" fn $name(address: usize) {
-                // What is not of the arena is a stack's or a static's, which a core nearly always has.
+                // Memory outside of the arena belongs to stacks and statics, whose lines a core nearly always has.
                 if counts() && address.wrapping_sub(START) < BYTES {
                     set_counts(false);
                     scheduler::plain(address, $writes);

@@ -1,4 +1,4 @@
-//! Values of which each virtual thread has its own.
+//! Thread-local values of virtual threads.
 
 use super::scheduler::locals;
 use std::any::Any;
@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::rc::Rc;
 
-/// Declares values of which each thread has its own, as `std::thread_local` does.
+/// Declares thread-local values, as `std::thread_local` does.
 #[macro_export]
 macro_rules! machine_thread_local {
     () => {};
@@ -31,7 +31,8 @@ macro_rules! machine_thread_local {
     };
 }
 
-/// A value of which each thread has its own. Outside of machines, a thread of the operating system has one.
+/// A thread-local value: each virtual thread has its own. Outside of machines, each thread of the operating system has
+/// its own.
 pub struct LocalKey<T: 'static> {
     make: fn() -> T,
     outside: &'static std::thread::LocalKey<T>,
@@ -43,7 +44,7 @@ impl<T: 'static> LocalKey<T> {
         Self { make, outside }
     }
 
-    /// Calls `work` with the calling thread's value.
+    /// Calls `work` with the calling thread's value, which is made first if there is none.
     pub fn with<R>(&'static self, work: impl FnOnce(&T) -> R) -> R {
         match locals() {
             None => self.outside.with(work),
@@ -62,7 +63,7 @@ impl<T: 'static> LocalKey<T> {
 }
 
 impl<T: 'static> LocalKey<Cell<T>> {
-    /// Returns a copy of the value.
+    /// Returns a copy of the calling thread's value.
     pub fn get(&'static self) -> T
     where
         T: Copy,
@@ -70,12 +71,12 @@ impl<T: 'static> LocalKey<Cell<T>> {
         self.with(Cell::get)
     }
 
-    /// Sets the value.
+    /// Sets the calling thread's value.
     pub fn set(&'static self, value: T) {
         self.with(|cell| cell.set(value));
     }
 
-    /// Takes the value, and leaves the default.
+    /// Returns the calling thread's value, and leaves the default in its place.
     pub fn take(&'static self) -> T
     where
         T: Default,

@@ -1,7 +1,8 @@
 //! Stands for the locks of `std::sync`.
 //!
-//! Each is `std`'s own lock, which is only ever tried: a thread that does not get it waits at the lock's address until
-//! it is given back. Outside of machines the thread of the operating system waits.
+//! Each is `std`'s own lock, which a virtual thread only ever tries to take. A thread that does not get the lock waits
+//! at the lock's address until another thread gives it back. Outside of machines the thread of the operating system
+//! waits.
 
 use super::access::Access;
 use super::current::is_running;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 macro_rules! guard {
     ($name:ident of $lock:ident $($mutable:ident)?) => {
-        /// The right to use what a lock protects.
+        /// The guard of a lock: gives access to the value that the lock protects. Its drop gives the lock back.
         pub struct $name<'a, T: ?Sized> {
             inner: ManuallyDrop<std::sync::$name<'a, T>>,
             lock: &'a std::sync::$lock<T>,
@@ -65,7 +66,8 @@ fn address<T: ?Sized>(lock: &T) -> usize {
     ptr::from_ref(lock).addr()
 }
 
-/// Takes a lock: `attempt` tries to take it, and `outside` waits for it outside of machines.
+/// Takes a lock, and waits for it if necessary. `attempt` tries to take the lock; `outside` waits for it outside of
+/// machines.
 #[track_caller]
 fn take<'a, L: ?Sized, G>(
     lock: &'a L,
@@ -85,7 +87,7 @@ fn take<'a, L: ?Sized, G>(
     }
 }
 
-/// Makes another guard of the one in a result.
+/// Wraps the guard in the result of a lock, whether the lock is poisoned or not.
 fn with_guard<G, O>(taken: LockResult<G>, guard: impl Fn(G) -> O) -> LockResult<O> {
     match taken {
         Ok(taken) => Ok(guard(taken)),
@@ -109,7 +111,7 @@ impl<T> Mutex<T> {
         Self(std::sync::Mutex::new(value))
     }
 
-    /// Returns the value.
+    /// Consumes the mutex, and returns its value.
     ///
     /// # Errors
     /// If a thread panicked while it held the mutex.
@@ -145,7 +147,7 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// Returns the value.
+    /// Returns the value without taking the mutex, which no other thread can use meanwhile.
     ///
     /// # Errors
     /// If a thread panicked while it held the mutex.
@@ -166,7 +168,7 @@ impl<T> RwLock<T> {
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Takes the lock beside other readers.
+    /// Takes the lock for reading, beside other readers.
     ///
     /// # Errors
     /// If a thread panicked while it wrote.
@@ -176,7 +178,7 @@ impl<T: ?Sized> RwLock<T> {
         with_guard(taken, |taken| RwLockReadGuard::new(taken, &self.0))
     }
 
-    /// Takes the lock alone.
+    /// Takes the lock for writing, alone.
     ///
     /// # Errors
     /// If a thread panicked while it wrote.
@@ -201,7 +203,7 @@ impl WaitTimeoutResult {
 /// Stands for `std`'s condition variable. Only virtual threads may wait.
 #[derive(Debug, Default)]
 pub struct Condvar {
-    /// A condition variable has an address of its own.
+    /// A byte, so that each condition variable has an address of its own, at which threads wait.
     _place: u8,
 }
 
@@ -220,7 +222,7 @@ impl Condvar {
         with_guard(self.wait_until(guard, None), |(guard, _)| guard)
     }
 
-    /// As [`wait`](Self::wait), for a time at most.
+    /// Waits as [`wait`](Self::wait) does, for `time` at most.
     ///
     /// # Errors
     /// If a thread panicked while it held the mutex.
@@ -248,14 +250,14 @@ impl Condvar {
         with_guard(lock(mutex), |guard| (guard, timed_out))
     }
 
-    /// Lets a thread go on that waits.
+    /// Wakes one of the waiting threads, that with the least number, if there are any.
     #[track_caller]
     pub fn notify_one(&self) {
         step(Access::Reads(address(self)));
         wake_one(address(self));
     }
 
-    /// Lets all threads go on that wait.
+    /// Wakes all waiting threads.
     #[track_caller]
     pub fn notify_all(&self) {
         step(Access::Reads(address(self)));
@@ -266,7 +268,7 @@ impl Condvar {
 /// Stands for `std`'s cell that is written once.
 pub struct OnceLock<T> {
     value: std::sync::OnceLock<T>,
-    /// Held by the thread that makes the value.
+    /// The mutex that a thread holds while it makes the value.
     making: Mutex<()>,
 }
 
@@ -282,7 +284,7 @@ impl<T> OnceLock<T> {
         Self { value: std::sync::OnceLock::new(), making: Mutex::new(()) }
     }
 
-    /// Returns the value, if there is one.
+    /// Returns the value, or `None` if there is none yet.
     #[inline]
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
@@ -290,15 +292,15 @@ impl<T> OnceLock<T> {
         self.value.get()
     }
 
-    /// Returns the value, if there is one.
+    /// Returns the value, or `None` if there is none yet.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.value.get_mut()
     }
 
-    /// Sets the value, unless there is one.
+    /// Sets the value, unless the cell has one already.
     ///
     /// # Errors
-    /// If there is one.
+    /// Returns `value` if the cell has one already.
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
@@ -324,12 +326,12 @@ impl<T> OnceLock<T> {
         self.value.get().expect("it was made")
     }
 
-    /// Takes the value out.
+    /// Takes the value out, and leaves the cell empty.
     pub fn take(&mut self) -> Option<T> {
         self.value.take()
     }
 
-    /// Returns the value.
+    /// Consumes the cell, and returns its value, or `None` if it has none.
     pub fn into_inner(self) -> Option<T> {
         self.value.into_inner()
     }

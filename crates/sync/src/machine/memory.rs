@@ -2,15 +2,15 @@
 //! of their addresses, and tables are hashed by them.
 //!
 //! The global allocator of a build for the machine gives the threads of a run memory of an *arena* at a fixed address.
-//! All else gets memory of the system. Each run begins with an empty arena, so a process makes one run at a time.
+//! All other code gets memory of the system. Each run begins with an empty arena, so a process makes one run at a time.
 //!
 //! **Invariants**
 //!
 //! 1. Only the thread of the operating system that has the [`Arena`] takes memory from it, so it needs no
 //!    synchronisation.
-//! 2. What a run that succeeds took from the arena it has given back at its end; a run that leaves something panics. So
-//!    nobody reads memory of the arena once the next run uses it. (A run that fails leaks its threads, which never go
-//!    on.)
+//! 2. A run that succeeds has given all memory of the arena back at its end: [`run`](super::run) panics if it has not,
+//!    and the caller of [`run_timed`](super::run_timed) must not use what is left. A run that fails leaks its threads,
+//!    which never go on. So no code reads memory of an earlier run when the next run uses the arena.
 
 use super::current::is_running;
 use super::work::count_work;
@@ -20,31 +20,36 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The address of the arena, its bytes, and the bytes of its first part.
+/// The address of the arena.
 pub(super) const START: usize = 0x1000_0000_0000;
+/// The size of the arena in bytes. Only the bytes that are touched take memory.
 pub(super) const BYTES: usize = 1 << 37;
+/// The size of the arena's first part in bytes. The second part has the large blocks.
 const SMALL_BYTES: usize = 1 << 35;
 
-/// Blocks of at least this size are mapped afresh, so they are zero, and take no memory where they are not touched.
+/// The least size of a large block, in bytes. A large block gets addresses that the run has not used before, so its
+/// bytes are zero, and it takes no memory where it is not touched.
 const LEAST_LARGE: usize = 256 << 10;
 
-/// The greatest size whose blocks are a multiple of 16 bytes. Larger blocks are a power of two.
+/// The greatest size, in bytes, that is rounded up to a multiple of 16 bytes. Greater sizes are rounded up to a power
+/// of two.
 const MOST_FINE: usize = 1024;
 const PAGE: usize = 4096;
 
-/// The blocks of code that stand for a good allocator's, for each block of memory that it gives out or takes back.
+/// The number of basic blocks that a timed run counts for each block of memory that is given out or taken back: about
+/// the work of a good allocator.
 const ALLOCATOR_BLOCKS: u64 = 12;
 
-/// The lists of free blocks: one for each multiple of 16 bytes, and one for each power of two.
+/// The number of lists of free blocks: one for each multiple of 16 bytes, and one for each power of two.
 const LISTS: usize = MOST_FINE / 16 + 1 + usize::BITS as usize;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator { state: UnsafeCell::new(State::EMPTY) };
 
-/// Held by the run that uses the arena.
+/// The mutex that a run holds while it uses the arena.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The blocks of the arena that were given out and not given back.
+/// The number of blocks of the arena that were given out and not given back.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 struct Allocator {
@@ -55,17 +60,19 @@ struct Allocator {
 unsafe impl Sync for Allocator {}
 
 struct State {
-    /// The bytes of each part that are in use or in a list.
+    /// The offset in the arena behind the last block of the first part, whether the block is in use or in a list.
     small: usize,
+    /// The offset in the arena behind the last block of the second part.
     large: usize,
-    /// The bytes of the first part that some run may have written to.
+    /// The bytes at the beginning of the arena to which this run or an earlier one may have written. The bytes behind
+    /// them, up to the second part, are zero.
     written: usize,
-    /// The first free block of each list; a free block holds the next one.
+    /// The address of the first free block of each list; a free block holds the address of the next one.
     free: [*mut u8; LISTS],
     is_mapped: bool,
 }
 
-/// The right to run a machine, whose threads use the arena.
+/// The right to use the arena, which a machine has while it runs.
 pub(super) struct Arena {
     _alone: MutexGuard<'static, ()>,
 }
@@ -80,13 +87,14 @@ impl Arena {
         Self { _alone: alone }
     }
 
-    /// Returns the number of blocks that were not given back.
+    /// Returns the number of blocks that were given out in this run and not given back.
     pub(super) fn live(&self) -> usize {
         LIVE.load(Ordering::Acquire)
     }
 }
 
-/// Whether the caller's memory is of the arena. A panic is reported by code that keeps memory for the next one.
+/// Whether memory that the caller allocates is of the arena: that of a virtual thread which does not panic. The code
+/// that reports a panic keeps memory for the next panic, which may come after the run.
 fn is_inside() -> bool {
     is_running() && !std::thread::panicking()
 }
@@ -151,7 +159,8 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Returns the size of the block for a layout, and its list. Blocks of a power of two are aligned to it.
+/// Returns the size of the block for a layout, and the number of its list. Blocks whose size is a power of two are
+/// aligned to their size.
 fn class(layout: Layout) -> (usize, usize) {
     if layout.align() <= 16 && layout.size() <= MOST_FINE {
         let size = layout.size().max(1).next_multiple_of(16);
@@ -177,7 +186,7 @@ impl State {
         *self = Self { written: self.written.max(self.small), is_mapped: true, ..Self::EMPTY };
     }
 
-    /// Gives out a block, and says whether it is zero.
+    /// Gives out a block. Returns its address, and whether all its bytes are zero.
     fn take(&mut self, layout: Layout) -> (*mut u8, bool) {
         LIVE.fetch_add(1, Ordering::AcqRel);
         count_work(ALLOCATOR_BLOCKS);
@@ -203,7 +212,7 @@ impl State {
     /// Takes a block back.
     ///
     /// # Safety
-    /// The block was given out with this layout, and nobody uses it.
+    /// The block was given out with this layout, and no code uses it any more.
     unsafe fn give_back(&mut self, block: *mut u8, layout: Layout) {
         let (size, list) = class(layout);
         if size >= LEAST_LARGE {
@@ -224,10 +233,10 @@ pub(super) struct Zeroed<T> {
 }
 
 impl<T: Copy> Zeroed<T> {
-    /// Makes an array.
+    /// Makes an array of `len` values, all of whose bytes are zero.
     ///
     /// # Safety
-    /// Bytes of zero are a value of the type.
+    /// Zero bytes are a valid value of the type.
     pub(super) unsafe fn new(len: usize) -> Self {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let bytes = len * size_of::<T>();
@@ -254,7 +263,7 @@ impl<T> Drop for Zeroed<T> {
     }
 }
 
-/// Reserves the arena's addresses.
+/// Maps the arena at its fixed address. Panics if other memory is there.
 fn map() {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     let start = ptr::without_provenance_mut(START);

@@ -5,10 +5,10 @@ use std::panic::Location;
 use std::ptr;
 use std::time::Duration;
 
-/// A line of code, or all plain code together, with what its accesses have waited for.
+/// A line of code, or all plain loads and stores together, with the time for which its accesses waited for cache lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The line of an access to an atomic; `None` for plain loads and stores.
+    /// The place in the code of an access to an atomic; `None` for plain loads and stores.
     pub at: Option<&'static Location<'static>>,
     /// The number of accesses that waited.
     pub accesses: u64,
@@ -16,16 +16,19 @@ pub struct Place {
     pub waited: Duration,
 }
 
-/// The places so far.
+/// The waits of a timed run so far, by their places in the code.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    /// The number of accesses and the picoseconds, by the address of the location.
+    /// For each location, by its address: the number of accesses that waited, and the picoseconds for which they
+    /// waited.
     by_address: HashMap<usize, (&'static Location<'static>, u64, u64)>,
+    /// The two numbers of `by_address`, for plain loads and stores.
     plain: (u64, u64),
 }
 
 impl Places {
-    /// Notes a wait of an access at a line of code, or of a plain one.
+    /// Adds a wait of `waited` picoseconds, by an access to an atomic at the place `at`, or by a plain access if `at`
+    /// is `None`.
     pub(super) fn note(&mut self, at: Option<&'static Location<'static>>, waited: u64) {
         let (accesses, sum) = match at {
             Some(at) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The reason why a thread stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The machine has stopped the thread before a step. Only such switches are left out of a schedule that is shrunk.
+    /// The machine has stopped the thread before a step. [`Schedule::shrink`] leaves out such switches only.
     Stopped,
     /// The thread waits, or lets others go on.
     Waits,
@@ -21,7 +21,7 @@ pub enum Why {
 pub struct Switch {
     /// The number of the thread that stops.
     pub thread: usize,
-    /// The number of steps that this thread has made.
+    /// The number of steps that this thread had made by then.
     pub step: u64,
     /// The number of the thread that goes on.
     pub next: usize,
@@ -31,16 +31,16 @@ pub struct Switch {
     pub at: &'static Location<'static>,
 }
 
-/// Switches in their order. A clone is cheap.
+/// The switches of a run, in their order. A clone is cheap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     switches: Arc<Vec<Switch>>,
-    /// The next thread by the thread that stops and its step.
+    /// The thread that goes on, by the thread that stops and the number of its steps.
     next: Arc<HashMap<(usize, u64), usize>>,
 }
 
 impl Schedule {
-    /// The greatest number of switches that are printed: the last ones.
+    /// The number of switches, at the end of the schedule, that are printed.
     const PRINTED: usize = 80;
 
     /// Makes a schedule of these switches.
@@ -63,8 +63,9 @@ impl Schedule {
         self.next.get(&(thread, step)).copied()
     }
 
-    /// Leaves out as many chosen switches as possible, so that `fails` still says yes. It runs a schedule, and returns
-    /// the switches that were made if the run failed.
+    /// Shortens the schedule of a failed run: leaves out switches by which the machine [stopped](Why::Stopped) a
+    /// thread, as long as the run still fails. `fails` makes a run by a schedule. It returns the switches that the run
+    /// made, or `None` if the run did not fail. The search ends when no single further switch can be left out.
     pub fn shrink(self, mut fails: impl FnMut(&Schedule) -> Option<Schedule>) -> Schedule {
         let mut best = self;
         let mut pieces = 2;

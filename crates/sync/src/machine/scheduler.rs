@@ -1,4 +1,4 @@
-//! The virtual threads of a machine: who goes on, who waits for what, and the clock.
+//! The virtual threads of a machine: which one runs, what the others wait for, and the clock.
 
 use super::CORES;
 use super::access::Access;
@@ -23,18 +23,19 @@ use std::ptr;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The bytes of a virtual thread's stack. Only those that it touches take memory.
+/// The size of a virtual thread's stack in bytes. Only the bytes that the thread touches take memory.
 const STACK_BYTES: usize = 1 << 20;
 
-/// The nanoseconds by which the clock advances with a step, and when a thread gives way.
+/// The nanoseconds by which the clock of a run that is not timed advances with a step.
 const STEP_NS: u64 = 10;
+/// The nanoseconds by which that clock advances when a thread gives way.
 const GIVEN_WAY_NS: u64 = 100;
 
-/// The longest time for which the threads of a machine may all stand still, until a deadline passes.
+/// The longest time, in nanoseconds, by which a deadline may pass early, as if all threads had stood still until then.
 const STOPPED_NS: u64 = 1_000_000;
 
 thread_local! {
-    /// Stacks that can be used again, by the number of their thread.
+    /// Stacks that can be used again, by the number of the thread that had them.
     static STACKS: RefCell<Vec<Option<DefaultStack>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -42,38 +43,39 @@ thread_local! {
 pub(super) struct Machine {
     /// The number of the thread that runs.
     running: Cell<usize>,
-    /// The number of steps of all threads, and of the one that runs.
+    /// The number of steps that all threads have made.
     steps: Cell<u64>,
+    /// The number of steps that the thread that runs has made.
     own_steps: Cell<u64>,
     most_steps: u64,
     now_ns: Cell<u64>,
     order: Order,
     threads: RefCell<Vec<Thread>>,
-    /// Threads that were spawned and have no coroutine yet.
+    /// The work of threads that were spawned and have no coroutine yet.
     spawned: RefCell<Vec<Body>>,
-    /// Whether the thread that runs goes on because its deadline has passed while all others wait, and has not asked
-    /// for that yet. Until then it is not stopped.
+    /// Whether the thread that runs goes on because its deadline has passed while all other threads waited, and has not
+    /// called [`was_woken_by_nobody`] since. Until it does, the machine does not stop it.
     uninterrupted: Cell<bool>,
     switches: RefCell<Vec<Switch>>,
     failure: RefCell<Option<FailureKind>>,
-    /// Frees what was leaked.
+    /// Functions that free the values that were leaked, at the end of the run.
     leaked: RefCell<Vec<Body>>,
 }
 
-/// The rule by which threads go on.
+/// The rule that says which thread goes on.
 enum Order {
-    /// As a strategy says; the clock counts steps.
+    /// A strategy chooses the thread. The clock counts steps.
     Chosen(Box<RefCell<Chooser>>),
-    /// By the clocks of their cores.
+    /// The thread on the core whose clock is furthest behind goes on: the run is timed.
     Timed(Box<RefCell<Cores>>),
 }
 
-/// The values of a virtual thread, by the address of their key.
+/// The thread-local values of a virtual thread, by the addresses of their keys.
 #[derive(Default)]
 pub(super) struct Locals(pub(super) RefCell<Vec<(usize, Rc<dyn Any>)>>);
 
 impl Locals {
-    /// Drops the values, and those that this makes.
+    /// Drops the values, and then the values that their destructors make, until there are none.
     fn drop_all(&self) {
         while !self.0.borrow().is_empty() {
             drop(self.0.take());
@@ -91,9 +93,10 @@ type Body = Box<dyn FnOnce()>;
 struct Thread {
     name: String,
     phase: Phase,
-    /// The number of steps that it has made, while it does not run.
+    /// The number of steps that the thread had made when it stopped last. While it runs, [`Machine::own_steps`] has the
+    /// number.
     steps: u64,
-    /// The way back to the machine, in the thread's first frame; null until the thread first runs.
+    /// The means to suspend the thread's coroutine, in the thread's first frame; null until the thread first runs.
     yielder: *const Yielder<(), ()>,
     locals: Rc<Locals>,
     /// Whether the thread was unparked and has not parked since.
@@ -154,9 +157,9 @@ impl std::error::Error for Failure {}
 /// The record of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The switches from thread to thread.
+    /// The switches from thread to thread; none for a timed run.
     pub schedule: Schedule,
-    /// The number of steps.
+    /// The number of steps that all threads made.
     pub steps: u64,
     /// The machine's time at the end.
     pub time: Duration,
@@ -166,10 +169,11 @@ pub struct Report {
 
 /// Runs `main` as the first thread of a machine, until all its threads have ended.
 ///
-/// The memory that its threads allocate is gone after the run: see [`outside`].
+/// The memory that its threads allocate is gone after the run: see [`outside`](super::outside).
 ///
 /// # Errors
-/// If a thread panics, if all wait for ever, or if they make more than `most_steps` steps. The threads are leaked then.
+/// If a thread panics, if all threads wait for ever, or if they make more than `most_steps` steps. The threads are
+/// leaked then.
 ///
 /// # Panics
 /// If the caller is a thread of a machine, or if memory that a thread has allocated was not freed.
@@ -180,13 +184,13 @@ pub fn run(strategy: &Strategy, seed: u64, most_steps: u64, main: impl FnOnce())
     Ok(report)
 }
 
-/// Runs `main` as the first thread of a machine with this hardware, until all its threads have ended. The clock shows
-/// what the work would take on it.
+/// Runs `main` as the first thread of a machine with this hardware, until all its threads have ended. The machine's
+/// clock shows the time that the work would take on such hardware.
 ///
-/// What the first thread allocates and does not free must not be used after the run.
+/// Memory that the threads allocate and do not free must not be used after the run: see [`outside`](super::outside).
 ///
 /// # Errors
-/// If a thread panics, or if all wait for ever. The threads are leaked then.
+/// If a thread panics, or if all threads wait for ever. The threads are leaked then.
 ///
 /// # Panics
 /// If the caller is a thread of a machine, or if the hardware is [not possible](Hardware::check).
@@ -196,7 +200,8 @@ pub fn run_timed(hardware: &Hardware, main: impl FnOnce()) -> Result<Report, Fai
     run_in(Order::Timed(Box::new(cores)), u64::MAX, main).map(|(report, _)| report)
 }
 
-/// Runs `main`. Returns the record of the run, and the number of blocks of memory that it has not freed.
+/// Runs `main` as the first thread of a new machine. Returns the record of the run, and the number of blocks of memory
+/// that its threads have not freed.
 fn run_in(order: Order, most_steps: u64, main: impl FnOnce()) -> Result<(Report, usize), Failure> {
     assert!(!is_running(), "a machine within a machine");
     let arena = Arena::new();
@@ -268,7 +273,7 @@ fn machine<'m>() -> Option<Entered<'m>> {
     Some(Entered { machine: unsafe { &*machine }, _uncounted })
 }
 
-/// Makes a value that lives as long as the run, or, outside of machines, as long as the process.
+/// Leaks a box: returns a reference that is valid until the end of the run, or, outside of machines, of the process.
 pub(crate) fn leak<T: ?Sized + 'static>(value: Box<T>) -> &'static T {
     let value = Box::into_raw(value);
     if let Some(machine) = machine() {
@@ -286,7 +291,7 @@ pub(super) fn step(access: Access) {
     step_at(access, Location::caller());
 }
 
-/// Makes a step at a line of code.
+/// Makes a step at a place in the code.
 ///
 /// Never inlined, so that it is compiled with the machine, whose code does not count; and without a way to unwind, so
 /// that the call needs no block of code of its own.
@@ -298,7 +303,8 @@ extern "C" fn step_at(access: Access, at: &'static Location<'static>) {
     }
 }
 
-/// Lets other threads go on, since the caller waits for one of them: it spins, or yields its core.
+/// Lets other threads go on, because the caller waits for one of them. `yields` says that it yields its core rather
+/// than spins.
 #[track_caller]
 pub(super) fn give_way(yields: bool) {
     if let Some(machine) = machine() {
@@ -313,7 +319,7 @@ pub(super) fn give_way(yields: bool) {
     }
 }
 
-/// Makes a plain access of the calling thread to memory of the arena.
+/// Counts a plain access of the calling thread, in a timed run, if the address is in the arena.
 pub(super) fn plain(address: usize, writes: bool) {
     if let Some(machine) = machine()
         && let Order::Timed(cores) = &machine.order
@@ -323,7 +329,7 @@ pub(super) fn plain(address: usize, writes: bool) {
     }
 }
 
-/// Requests the line at an address before it is used.
+/// Prefetches the line at an address, in a timed run, if the address is in the arena.
 pub(crate) fn prefetch(address: usize, to_write: bool) {
     if let Some(machine) = machine()
         && let Order::Timed(cores) = &machine.order
@@ -333,7 +339,7 @@ pub(crate) fn prefetch(address: usize, to_write: bool) {
     }
 }
 
-/// Returns the number of cores of the machine that runs the caller.
+/// Returns the number of cores of the machine that runs the caller, or `None` outside of machines.
 pub(crate) fn cores() -> Option<usize> {
     machine().map(|machine| match &machine.order {
         Order::Chosen(_) => CORES,
@@ -341,7 +347,7 @@ pub(crate) fn cores() -> Option<usize> {
     })
 }
 
-/// Returns the name of the hardware, within a timed run.
+/// Returns the name of the simulated hardware, or `None` outside of timed runs.
 pub(crate) fn hardware_name() -> Option<String> {
     match &machine()?.order {
         Order::Chosen(_) => None,
@@ -377,27 +383,28 @@ pub(super) fn wait_at(at: usize, deadline: Option<Duration>) -> Woken {
     }
 }
 
-/// Whether the calling thread's wait has ended at its deadline while all other threads wait, since the last call. If
-/// what the thread waited for has come true all the same, nobody will tell it: a wake was lost.
+/// Whether the calling thread goes on only because its deadline has passed while all other threads waited. A second
+/// call returns false. If the condition for which the thread waited is true then, no other thread would have woken it:
+/// a wake was lost.
 pub(crate) fn was_woken_by_nobody() -> bool {
     machine().is_some_and(|machine| machine.uninterrupted.take())
 }
 
-/// Lets all threads go on that wait at this address.
+/// Wakes all threads that wait at this address.
 pub(super) fn wake_all(at: usize) {
     if let Some(machine) = machine() {
         machine.wake(at, usize::MAX);
     }
 }
 
-/// Lets the thread go on that waits at this address and has the least number.
+/// Wakes the thread that waits at this address, or, if there are several, the one with the least number.
 pub(super) fn wake_one(at: usize) {
     if let Some(machine) = machine() {
         machine.wake(at, 1);
     }
 }
 
-/// Returns the machine's time, or `None` outside of machines.
+/// Returns the machine's time, or `None` outside of machines. The call is a step.
 #[track_caller]
 pub(crate) fn now() -> Option<Duration> {
     let machine = machine()?;
@@ -419,12 +426,12 @@ pub(super) fn spawn(name: Option<String>, body: Body) -> Option<usize> {
     Some(machine.spawn(name.unwrap_or_else(|| format!("thread {number}")), body))
 }
 
-/// Whether a thread has ended.
+/// Whether the thread with this number has ended.
 pub(super) fn has_ended(number: usize) -> bool {
     machine().is_some_and(|machine| machine.threads.borrow()[number].phase == Phase::Done)
 }
 
-/// Returns the calling thread's own values, or `None` outside of machines.
+/// Returns the calling thread's thread-local values, or `None` outside of machines.
 pub(super) fn locals() -> Option<Rc<Locals>> {
     let machine = machine()?;
     Some(machine.threads.borrow()[machine.running.get()].locals.clone())
@@ -458,7 +465,7 @@ impl Machine {
         threads.len() - 1
     }
 
-    /// Lets up to `most` threads go on that wait at an address.
+    /// Wakes up to `most` of the threads that wait at an address, in the order of their numbers.
     fn wake(&self, at: usize, most: usize) {
         let mut threads = self.threads.borrow_mut();
         let woken = threads.iter_mut().enumerate().filter_map(|(number, thread)| thread.wake(at).then_some(number));
@@ -477,7 +484,7 @@ impl Machine {
         }
     }
 
-    /// Counts a step. The clock of a machine that has no better one goes on by `ns`.
+    /// Counts a step. The clock goes on by `ns`, or, in a timed run, by the work since the last step.
     #[inline]
     fn advance(&self, ns: u64) {
         self.steps.set(self.steps.get() + 1);
@@ -502,7 +509,8 @@ impl Machine {
         }
     }
 
-    /// Lets the chooser decide who goes on, and returns when it is the calling thread.
+    /// Chooses the thread that goes on, and returns when the calling thread goes on again. Ends the run if no thread
+    /// can go on, or if there were too many steps.
     #[cold]
     fn pause(&self, pause: Pause, at: &'static Location<'static>) {
         self.uninterrupted.set(false);
@@ -520,7 +528,7 @@ impl Machine {
         self.go_to(next);
     }
 
-    /// Notes a switch. There are too many of them in a timed run, which needs none.
+    /// Records a switch, unless the run is timed: such a run makes too many switches, and needs none of them.
     fn note(&self, switch: Switch) {
         if let Order::Chosen(_) = self.order {
             self.switches.borrow_mut().push(switch);
@@ -575,7 +583,7 @@ impl Machine {
         threads.iter().filter(|thread| thread.phase != Phase::Done).map(|thread| thread.name.clone()).collect()
     }
 
-    /// Goes from the calling thread to another one.
+    /// Suspends the calling thread, so that the thread `next` goes on. Returns when the calling thread goes on again.
     fn go_to(&self, next: usize) {
         let thread = self.running.get();
         let yielder = {
@@ -667,12 +675,14 @@ impl Machine {
     }
 }
 
-/// Returns the address at which threads wait for the end of one. No object has it.
+/// Returns the address at which threads wait for the end of the thread `number`: a small number, which is no object's
+/// address.
 pub(super) fn end_of(number: usize) -> usize {
     2 * number + 1
 }
 
-/// Returns the address at which a thread is parked. No object has it.
+/// Returns the address at which the thread `number` waits while it is parked: a small number, which is no object's
+/// address.
 pub(super) fn parking_of(number: usize) -> usize {
     2 * number + 2
 }

@@ -3,30 +3,32 @@
 use super::access::{Access, Lines};
 use super::schedule::Schedule;
 
-/// One in so many switches may let a deadline pass early.
+/// One in this number of choices may let a deadline pass early.
 const EARLY: u64 = 4;
 
-/// A way to choose the threads.
+/// A rule that chooses the thread that goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Before each step, another thread goes on with this probability, out of 1024; any of those that can.
+    /// Before each step, with this probability, another thread goes on: any of the threads that can, each with the same
+    /// probability.
     Random {
-        /// The probability, out of 1024.
+        /// The probability, in 1024ths. Zero counts as 1, and anything above 1023 as 1023.
         switch_per_1024: u32,
     },
-    /// Priorities: the thread with the highest one goes on as long as it can. At `changes` random steps out of the
-    /// first `steps` with more than one thread, the thread that would go on gets the least priority. A bug that needs
-    /// *d* steps in a certain order is found with a probability of at least 1 / (threads × steps^(d − 1)), if `changes`
-    /// is d − 1 (*A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs*, section 3).
+    /// Each thread has a random priority, and the thread with the highest priority goes on as long as it can. At
+    /// `changes` random steps out of the first `steps` with more than one thread, the thread that would go on gets the
+    /// least priority, as does a thread that spins or yields. A bug that needs *d* steps in a certain order is found
+    /// with a probability of at least 1 / (threads × steps^(d − 1)), if `changes` is d − 1 (*A Randomized Scheduler
+    /// with Probabilistic Guarantees of Finding Bugs*, section 3).
     Priorities {
-        /// The number of changes.
+        /// The number of steps at which a priority changes.
         changes: u32,
-        /// About the number of steps of the run.
+        /// An estimate of the number of steps of the run that count.
         steps: u64,
         /// The steps before which a priority may change; only these are counted.
         at: Changes,
     },
-    /// Makes the switches of another run, as far as its threads come to them again.
+    /// Repeats the switches of another run, as far as the threads reach the same steps.
     Replay(Schedule),
 }
 
@@ -37,10 +39,10 @@ pub enum Changes {
     Everywhere,
     /// Steps that write.
     BeforeWrites,
-    /// Accesses to a line that two threads have used, of which one has written to it. A thread that uses each line once
-    /// is never stopped.
+    /// Accesses to a shared line. A line is shared once a thread other than its first user has written to it, or has
+    /// accessed it after the first user wrote to it. So the first access to a line never counts.
     OnSharedLines,
-    /// Accesses to such a line that read and write at once, as those do that take a latch.
+    /// Accesses to a shared line that read and write at once, such as those that take a latch.
     BeforeExchanges,
 }
 
@@ -72,13 +74,13 @@ impl Random {
 pub(super) enum Pause {
     /// The thread that runs is at a step like any other.
     Step,
-    /// The thread waits for others without saying for what: it spins or yields.
+    /// The thread waits for other threads, but can run: it spins or yields.
     GivesWay,
     /// The thread cannot go on: it waits, or has ended.
     Stops,
 }
 
-/// A strategy at work.
+/// A strategy, with its state in one run.
 #[derive(Debug)]
 pub(super) enum Chooser {
     Random {
@@ -89,14 +91,14 @@ pub(super) enum Chooser {
     },
     Priorities {
         random: Random,
-        /// The priority of each thread. The greatest goes on.
+        /// The priority of each thread. The thread with the greatest priority goes on.
         priorities: Vec<i64>,
-        /// The steps at which a priority changes, the last first.
+        /// The numbers of the steps at which a priority changes, in descending order.
         changes: Vec<u64>,
-        /// The number of steps since there were two threads, of those that count.
+        /// The number of steps that count (see [`Changes`]) since there were two threads.
         seen: u64,
         at: Changes,
-        /// The lines that were used since there were two threads, if that matters.
+        /// The lines that were used since there were two threads, if the strategy needs them.
         lines: Lines,
         /// The least priority of all.
         least: i64,
@@ -134,7 +136,7 @@ impl Chooser {
         }
     }
 
-    /// Notes that there is one thread more.
+    /// Adds a thread, which gets a random priority if the strategy has priorities.
     pub(super) fn add_thread(&mut self) {
         if let Chooser::Priorities { random, priorities, .. } = self {
             priorities.push((random.next() >> 2) as i64);
@@ -167,9 +169,9 @@ impl Chooser {
         }
     }
 
-    /// Chooses the thread that goes on, out of those that can, which are in order. `early` are threads whose deadlines
-    /// come soon: one of them can go on, too, as if all others had stood still until then. There is at least one thread
-    /// in either. `thread` is the one that ran, at its own step `own`.
+    /// Chooses the thread that goes on. `ready` has the threads that can go on, in ascending order. `early` has threads
+    /// whose deadlines come soon: one of them can go on, too, as if all other threads had stood still until then. At
+    /// least one of the two lists is not empty. `thread` is the thread that ran, at its own step `own`.
     pub(super) fn choose(
         &mut self,
         ready: &mut Vec<usize>,
@@ -191,7 +193,7 @@ impl Chooser {
                 ready.extend(told.or(first));
             }
         }
-        // Who gives way waits for somebody else.
+        // A thread that gives way waits for another one, so another one is chosen if there is any.
         let others = |random: &mut Random| {
             let others = ready.len() - usize::from(ready.contains(&thread));
             let chosen = (others > 0).then(|| random.below(others as u64) as usize);

@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use std::thread::{Result, panicking};
 use std::time::Duration;
 
-/// The address at which a sleeping thread waits: nobody wakes it.
+/// The address at which sleeping threads wait. No thread wakes it.
 const NOBODY: usize = 0;
 
 /// Returns the number of cores.
 ///
 /// # Errors
-/// Outside of machines, if the system does not tell.
+/// Outside of machines, if the system does not tell the number.
 pub fn available_parallelism() -> io::Result<NonZeroUsize> {
     scheduler::cores().and_then(NonZeroUsize::new).map_or_else(std::thread::available_parallelism, Ok)
 }
@@ -29,7 +29,7 @@ pub fn yield_now() {
     if number().is_some() { give_way(true) } else { std::thread::yield_now() }
 }
 
-/// Waits for a time.
+/// Suspends the calling thread for `time`.
 #[track_caller]
 pub fn sleep(time: Duration) {
     let now = now().expect("only virtual threads sleep");
@@ -42,7 +42,7 @@ pub fn park() {
     park_until(None);
 }
 
-/// As [`park`], for a time at most.
+/// Waits as [`park`] does, for `time` at most.
 #[track_caller]
 pub fn park_timeout(time: Duration) {
     park_until(Some(time));
@@ -63,14 +63,14 @@ pub fn current() -> Thread {
     Thread { number: number().expect("only virtual threads know themselves") }
 }
 
-/// A thread.
+/// A handle of a virtual thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
     number: usize,
 }
 
 impl Thread {
-    /// Lets the thread go on if it is parked, or else returns from its next attempt to park at once.
+    /// Lets the thread go on if it is parked. Otherwise its next attempt to park returns at once.
     #[track_caller]
     pub fn unpark(&self) {
         step(Access::Elsewhere);
@@ -79,10 +79,10 @@ impl Thread {
     }
 }
 
-/// The result of a thread, once it has ended.
+/// The place for a thread's result, which is `None` until the thread has ended.
 type Packet<T> = Arc<Mutex<Option<T>>>;
 
-/// A thread that can be waited for.
+/// A handle through which the end of a thread can be waited for.
 #[derive(Debug)]
 pub struct JoinHandle<T> {
     number: usize,
@@ -107,7 +107,7 @@ impl<T> JoinHandle<T> {
         has_ended(self.number)
     }
 
-    /// Returns the thread.
+    /// Returns a handle of the thread.
     pub fn thread(&self) -> Thread {
         Thread { number: self.number }
     }
@@ -134,12 +134,12 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Makes a description that says nothing.
+    /// Makes a description of a thread without a name.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the name.
+    /// Sets the thread's name, which reports of failures show.
     pub fn name(self, name: String) -> Self {
         Self { name: Some(name) }
     }
@@ -159,7 +159,7 @@ impl Builder {
     }
 }
 
-/// Starts a thread. What `work` borrows must outlive the thread.
+/// Starts a thread. Everything that `work` borrows must outlive the thread.
 #[track_caller]
 fn start<'a, T: Send + 'a>(name: Option<String>, work: impl FnOnce() -> T + Send + 'a) -> JoinHandle<T> {
     step(Access::Elsewhere);
@@ -175,7 +175,8 @@ fn start<'a, T: Send + 'a>(name: Option<String>, work: impl FnOnce() -> T + Send
     JoinHandle { number: scheduler::spawn(name, body).expect("only virtual threads start threads"), packet }
 }
 
-/// Threads that borrow, all of which end before a call of [`scope`] does.
+/// A scope of threads that may borrow from their surroundings, because all of them end before the call of [`scope`]
+/// returns.
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     threads: Mutex<Vec<usize>>,
@@ -183,7 +184,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// A thread of a [`Scope`] that can be waited for.
+/// A handle through which the end of a [`Scope`]'s thread can be waited for.
 #[derive(Debug)]
 pub struct ScopedJoinHandle<'scope, T> {
     handle: JoinHandle<T>,
@@ -214,7 +215,7 @@ impl<'scope> Scope<'scope, '_> {
     }
 }
 
-/// Calls `work` with a scope, and waits until all threads of it have ended.
+/// Calls `work` with a scope, waits until all threads of the scope have ended, and returns the result of `work`.
 #[track_caller]
 pub fn scope<'env, T>(work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T) -> T {
     let scope = Scope { threads: Mutex::default(), scope: PhantomData, env: PhantomData };

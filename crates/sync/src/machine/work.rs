@@ -2,16 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The ordering of all accesses here. Relaxed: only the thread that runs the machine uses what they are to.
+/// The ordering of all accesses here. Relaxed: only the thread that runs the machine uses these atomics.
 pub(super) const ALONE: Ordering = Ordering::Relaxed;
 
-/// Whether a virtual thread of a timed run runs code that is not the machine's.
+/// Whether work counts: a virtual thread of a timed run runs code that is not the machine's.
 static COUNTS: AtomicBool = AtomicBool::new(false);
 
-/// The blocks that were entered since they were last taken.
+/// The number of basic blocks that were counted since the last call of [`take_blocks`].
 static BLOCKS: AtomicU64 = AtomicU64::new(0);
 
-/// Whether work counts.
+/// Whether work counts at present.
 #[inline(always)]
 pub(super) fn counts() -> bool {
     COUNTS.load(ALONE)
@@ -25,21 +25,21 @@ pub(super) fn set_counts(counts: bool) -> bool {
     before
 }
 
-/// Returns the number of blocks since the last call.
+/// Returns the number of basic blocks that were counted since the last call.
 pub(super) fn take_blocks() -> u64 {
     let blocks = BLOCKS.load(ALONE);
     BLOCKS.store(0, ALONE);
     blocks
 }
 
-/// Counts work of code that has no calls, as if it had entered this many blocks.
+/// Counts `blocks` basic blocks of work, if work counts at present.
 pub(crate) fn count_work(blocks: u64) {
     if COUNTS.load(ALONE) {
         BLOCKS.store(BLOCKS.load(ALONE) + blocks, ALONE);
     }
 }
 
-/// The machine's own work does not count while this lives.
+/// A guard for the machine's own work: while it exists, no work counts.
 pub(super) struct Uncounted(bool);
 
 impl Uncounted {

@@ -139,7 +139,7 @@ const CALLS_EACH_LOOK: u64 = 16;
 const CANCELLED: u64 = 0;
 const NEVER: u64 = u64::MAX;
 
-/// The states of a waiter's recall: its waits cannot be recalled; they may be; they were.
+/// The states of a waiter's recall: its waits cannot be recalled; they can be; they were recalled.
 const STAYS: u8 = 0;
 const RECALLABLE: u8 = 1;
 const RECALLED: u8 = 2;
@@ -203,14 +203,14 @@ impl Waiter {
         result
     }
 
-    /// Whether the transaction has a thread that would do nothing else while the transaction waits. If so, what it
-    /// waits for may be done [by itself](Self::wait_by).
+    /// Whether the transaction has a thread that would do nothing else while the transaction waits. If so, the thread
+    /// may itself do the work for which the transaction waits: see [`wait_by`](Self::wait_by).
     pub fn has_thread(&self) -> bool {
         self.shared.scheduler.has_thread()
     }
 
-    /// Waits by doing what the transaction waits for. The time of the call counts as a wait. The call does not end when
-    /// the waiter is cancelled.
+    /// Calls `work`, which does the work for which the transaction would otherwise wait. The time of the call counts as
+    /// a wait. The call does not end when the waiter is cancelled.
     pub fn wait_by<R>(&self, work: impl FnOnce() -> R) -> R {
         let _outside = together::Outside::new();
         self.counted(work)
@@ -254,7 +254,7 @@ impl Waiter {
     }
 
     /// Returns the time since which the transaction waits, or `None` if it does not wait at this moment. Any thread may
-    /// ask.
+    /// call this.
     pub fn waits_since(&self) -> Option<Time> {
         Some(self.shared.waits_since.load(Ordering::Acquire)).filter(|&since| since != NEVER).map(Time)
     }
@@ -380,7 +380,7 @@ impl Waiter {
     }
 
     /// Whether the transaction is within a call of [`recallable`](Self::recallable) that was not recalled. Any thread
-    /// may ask.
+    /// may call this.
     pub fn is_recallable(&self) -> bool {
         self.shared.recall.load(Ordering::Acquire) == RECALLABLE
     }
