@@ -101,7 +101,7 @@ pub struct Anomaly {
 impl Anomaly {
     /// Makes an anomaly with a single sentence of evidence. `transactions` are the numbers of the transactions that are
     /// involved.
-    pub(crate) fn told(history: &History, kind: AnomalyKind, evidence: String, transactions: &[usize]) -> Self {
+    pub(crate) fn new(history: &History, kind: AnomalyKind, evidence: String, transactions: &[usize]) -> Self {
         Self::list(history, kind, vec![evidence], transactions)
     }
 

@@ -94,7 +94,7 @@ fn search_cycle(
     if let Some(look) = unexplained.find(|look| look.kind.is_ruled_out_by(level(look.reader))) {
         let sentence = format!("{} {}", transaction_name(history, look.reader), look.what);
         let involved: Vec<_> = look.other.into_iter().chain([look.reader]).collect();
-        return Err(Anomaly::told(history, look.kind, sentence, &involved));
+        return Err(Anomaly::new(history, look.kind, sentence, &involved));
     }
     let guessed = dependencies.guessed(&versions, &HashMap::new());
     let evidence = Evidence::of(history, dependencies.certain.iter().chain(&guessed));

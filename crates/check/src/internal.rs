@@ -86,7 +86,7 @@ fn check_read(
 ) -> Result<(), Anomaly> {
     let reader = transaction_name(history, transaction);
     let version = version_name(item, stamp);
-    let tell = |kind, sentence: String, involved: &[usize]| Err(Anomaly::told(history, kind, sentence, involved));
+    let tell = |kind, sentence: String, involved: &[usize]| Err(Anomaly::new(history, kind, sentence, involved));
     if stamp.0 <= 0 {
         return match initial.contains(&(item, stamp)) {
             true => Ok(()),
@@ -114,7 +114,7 @@ fn check_read(
 fn check_own_writes(history: &History, transaction: usize, record: &Record) -> Result<(), Anomaly> {
     let tell = |sentence: String| {
         let sentence = format!("{} {sentence}", transaction_name(history, transaction));
-        Err(Anomaly::told(history, AnomalyKind::Internal, sentence, &[transaction]))
+        Err(Anomaly::new(history, AnomalyKind::Internal, sentence, &[transaction]))
     };
     for (position, event) in record.events.iter().enumerate() {
         let own = |item: &Item| own_write(record, position, item);
@@ -162,7 +162,7 @@ fn check_scans(history: &History, transaction: usize, record: &Record, level: Is
         if let Some((item, _)) = seen.iter().find(|(item, _)| !items.insert(item)) {
             let sentence = format!("{} saw {item} twice in one scan", transaction_name(history, transaction));
             let kind = if may_move { AnomalyKind::UnstableScan } else { AnomalyKind::Internal };
-            return Err(Anomaly::told(history, kind, sentence, &[transaction]));
+            return Err(Anomaly::new(history, kind, sentence, &[transaction]));
         }
     }
     Ok(())

@@ -22,7 +22,7 @@
 //! | [`Objection`] | an anomaly, or that the history is undecided |
 //! | [`Evidence`] | the basis of a verdict without objection |
 //! | [`RedoRecorder`] | a redo sink that rebuilds the rows from the records |
-//! | [`RecordedLog`] | a redo sink that plays a log, for restarts from any of its prefixes |
+//! | [`RecordedLog`] | a redo sink that stands for a log, for restarts from any of its prefixes |
 //! | [`write_history`], [`read_history`] | histories in files |
 //!
 //! **Levels.** Each transaction is judged at its own level ([`check()`]) or all at one ([`check_at`]). An

@@ -1,4 +1,5 @@
-//! A redo sink that plays a log: it keeps all records in order, and makes the tables of any prefix of them again.
+//! A redo sink that stands for a log: it keeps all records in order, and can rebuild the tables from any prefix of
+//! them.
 
 use crate::redo_table::{Left, RedoTable};
 use hotrow_storage::{Change, End, Key, LogFailed, Position, RedoSink, Refusal, Row, RowRef, TableId, TableSchema};
@@ -8,8 +9,9 @@ use std::collections::BTreeMap;
 
 /// Keeps a database's redo records in the order of their positions, as a log on a disk would.
 ///
-/// A test plays a crash: it takes a prefix of the records ([`cut`](Self::cut)), loads their rows into a new engine
-/// ([`load`](Self::load)), and goes on with the shorter log. A later position wins for each row.
+/// A test simulates a crash: it takes a prefix of the records ([`cut`](Self::cut)), loads their rows into a new engine
+/// ([`load`](Self::load)), and goes on with the shorter log. Of several records of one row, that with the latest
+/// position counts, whatever their ends.
 #[derive(Default)]
 pub struct RecordedLog {
     kept: Mutex<Kept>,
@@ -18,7 +20,7 @@ pub struct RecordedLog {
 #[derive(Default)]
 struct Kept {
     records: Vec<Record>,
-    /// The number of records that somebody has waited for.
+    /// The number of records, from the first on, that are durable: a transaction has waited for them.
     durable: usize,
     refusal: Option<Refusal>,
     has_failed: bool,
@@ -58,22 +60,23 @@ impl RecordedLog {
         self.kept().records.len()
     }
 
-    /// Returns the number of records that are certain to survive a crash, because somebody has waited for them.
+    /// Returns the number of records, from the first on, that are durable, because a transaction has waited for them.
     pub fn durable(&self) -> usize {
         self.kept().durable
     }
 
-    /// Returns the number of records that transactions and sequences have appended.
+    /// Returns the number of records of changes, which transactions and sequences have appended; records of tables and
+    /// loads are left out.
     pub fn transactions(&self) -> usize {
         self.kept().records.iter().filter(|record| matches!(record, Record::Transaction(_))).count()
     }
 
-    /// Makes the log refuse changes from now on, or admit them again.
+    /// Makes the log refuse changes from now on, for this reason, or admit them again if `refusal` is `None`.
     pub fn refuse(&self, refusal: Option<Refusal>) {
         self.kept().refusal = refusal;
     }
 
-    /// Makes the log fail: no record becomes durable any more.
+    /// Makes the log fail: no further record becomes durable, and changes are refused.
     pub fn fail(&self) {
         let mut kept = self.kept();
         (kept.has_failed, kept.refusal) = (true, Some(Refusal::Failed));
@@ -86,8 +89,8 @@ impl RecordedLog {
         Arc::new(Self { kept: Mutex::new(kept) })
     }
 
-    /// Makes the tables of the records in an engine that has none, under their numbers, and loads their rows. The
-    /// engine must have no sink yet.
+    /// Rebuilds the tables of the records, with their numbers and rows, in an engine that has no tables. The engine
+    /// must have no sink yet.
     ///
     /// # Errors
     /// If the engine does not admit a table, or a unique index refuses a row. The text says which.

@@ -39,7 +39,7 @@ struct Kept {
     records: Vec<(u64, Vec<Left>)>,
     /// The ends of all records so far.
     ends: BTreeSet<u64>,
-    /// The end of the last record of each row. No later record of the row has an earlier end.
+    /// The end of the last record of each row. A later record of the row with an earlier end is a fault.
     last: BTreeMap<(TableId, Key), u64>,
     appended: Position,
     /// The first fault that was found.

@@ -1,12 +1,12 @@
-//! A table, as far as a redo sink that keeps rows must know it.
+//! The properties of a table that a redo sink needs to keep its rows.
 
 use hotrow_storage::{Key, KeySpec, Row, RowLayout, RowRef, TableId, TableSchema};
 use hotrow_sync::Arc;
 
-/// The final effect of a transaction on a row: the row, or its absence.
+/// The final effect of a transaction on a row: the table, the primary key, and the row, or `None` if it was deleted.
 pub(crate) type Left = (TableId, Key, Option<Row>);
 
-/// The definition of a table, and what follows from it.
+/// The definition of a table, with the layout of its rows and the rule for its keys, which follow from it.
 pub(crate) struct RedoTable {
     pub(crate) schema: TableSchema,
     pub(crate) layout: Arc<RowLayout>,

@@ -163,7 +163,7 @@ fn order_item(history: &History, item: &Item, mut writes: Writes<'_>) -> Result<
                 let next = lives[number + 1].1;
                 let both: Vec<_> = [writer, next].into_iter().flatten().collect();
                 let found = format!("{item} was inserted while {} was there", version_name(item, last));
-                return Err(Anomaly::told(history, AnomalyKind::LostWrite, found, &both));
+                return Err(Anomaly::new(history, AnomalyKind::LostWrite, found, &both));
             }
             [] => {}
             [(_, first), (_, second), ..] => return Err(lost_write(history, item, None, &[first, second])),
@@ -176,5 +176,5 @@ fn lost_write(history: &History, item: &Item, replaced: Option<Stamp>, transacti
     let what = replaced.map_or_else(|| format!("one life of {item}"), |stamp| version_name(item, stamp));
     let names: Vec<_> = transactions.iter().map(|&number| transaction_name(history, number)).collect();
     let sentence = format!("{} was ended by each of {}", what, names.join(" and "));
-    Anomaly::told(history, AnomalyKind::LostWrite, sentence, transactions)
+    Anomaly::new(history, AnomalyKind::LostWrite, sentence, transactions)
 }

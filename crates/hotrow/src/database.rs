@@ -13,7 +13,8 @@ use std::time::Duration;
 /// The options of a [`Database`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The name of the engine. It may be another one each time, if the engine admits the tables that are there.
+    /// The name of the engine. A database may be opened with another engine than before, if that engine admits its
+    /// tables.
     pub engine: String,
     /// The settings of the engine.
     pub settings: Settings,
@@ -24,7 +25,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The engine `ilock`. Commits wait until they are durable.
+    /// Returns options with the engine `ilock`. Commits wait until they are durable.
     fn default() -> Self {
         Self {
             engine: "ilock".to_owned(),
@@ -43,14 +44,14 @@ pub struct Database {
     recovered: Recovered,
 }
 
-/// The reason why a database cannot be opened. The rows in the data directory are as they were.
+/// The reason why a database cannot be opened. The attempt has changed no rows in the data directory.
 #[derive(Debug)]
 pub enum OpenError {
     /// There is no engine of this name, or it cannot have these settings.
     Engine(hotrow_protocols::OpenError),
     /// The data directory cannot be used, is damaged, or has tables that the engine does not admit.
     Data(Failure),
-    /// The definition of an object cannot be read.
+    /// The stored definition of a table or another object cannot be read.
     Definition(hotrow_sql::OpenError),
 }
 
@@ -70,14 +71,14 @@ impl Database {
     /// Makes an empty database that is in memory only.
     ///
     /// # Errors
-    /// [`OpenError::Engine`].
+    /// [`OpenError::Engine`] if there is no such engine, or it cannot have the settings.
     pub fn in_memory(options: &Options) -> Result<Self, OpenError> {
         let engine = open_engine(options)?;
         Ok(Self { sql: hotrow_sql::Database::new(engine, options.sql.clone()), recovered: Recovered::default() })
     }
 
-    /// Opens the database in a data directory, which is made if there is none. The database is there as the last
-    /// process has left it, up to the last commit that was durable.
+    /// Opens the database in a data directory, which is made if there is none. The database has the state that the last
+    /// process left, up to the last durable commit.
     ///
     /// # Errors
     /// See [`OpenError`]; for example if another process uses the directory.
@@ -85,8 +86,7 @@ impl Database {
         Self::open_with(folder.as_ref(), options, &|_| {})
     }
 
-    /// Opens the database as [`open`](Self::open) does. Several threads tell `progress` how far they are, about every
-    /// 4 MiB.
+    /// Opens the database as [`open`](Self::open) does. Each thread of the recovery calls `progress` about every 4 MiB.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -109,7 +109,7 @@ impl Database {
         self.sql.engine()
     }
 
-    /// Returns the database as SQL has it.
+    /// Returns the SQL database, which opens further sessions and has the catalog.
     pub fn sql(&self) -> &Arc<hotrow_sql::Database> {
         &self.sql
     }
@@ -119,12 +119,13 @@ impl Database {
         self.sql.directory()
     }
 
-    /// Returns what was found in the data directory.
+    /// Returns the report on the recovery: what was in the data directory when the database was opened. The report of a
+    /// database in memory is empty.
     pub fn recovered(&self) -> &Recovered {
         &self.recovered
     }
 
-    /// Opens a session for SQL. The session's waits block its thread.
+    /// Opens a session for SQL, as `user`. The session's waits block its thread.
     pub fn session(&self, user: &str) -> hotrow_sql::Session {
         self.sql.session(user, Waiter::thread(Duration::ZERO))
     }
@@ -135,8 +136,9 @@ impl Database {
         hotrow_runtime::Session::new(&**self.engine())
     }
 
-    /// Ends the use of the database in order: when the call returns, every commit is durable, whatever the options, and
-    /// sequences go on without a gap. A database that is dropped instead is the same but for the gaps.
+    /// Closes the database. All sessions have ended. When the call returns, every commit is durable, whatever the
+    /// options, and sequences will go on without a gap. If the database is dropped instead, its records become durable,
+    /// too, if that is possible; but no error is reported, and sequences may skip numbers.
     ///
     /// # Errors
     /// If the log has failed, or the disk is full.

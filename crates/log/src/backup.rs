@@ -12,31 +12,32 @@ use hotrow_sync::Arc;
 
 pub use crate::frame_file::BackupLog;
 
-/// The bytes that are copied at once.
+/// The greatest number of bytes that are copied at once.
 const COPY_BYTES: usize = 1 << 20;
 
 /// The contents of a backup, or of a directory that was restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// The position of the log up to which the files of tables hold everything.
+    /// The position of the log up to which the files of tables hold everything: those of the backup, or those of the
+    /// source from which the directory was restored.
     pub checkpoint: u64,
-    /// The position of the log up to which everything is there.
+    /// The end of the last record of the log that was copied or applied. Everything before it is there.
     pub end: u64,
-    /// The last time of day that the log had before the end, in microseconds since 2000-01-01 UTC, or `None` if it is
-    /// not known.
+    /// The last time of day that the log had before `end`, in microseconds since 2000-01-01 UTC. It is `None` for a
+    /// backup, or if the log had no time.
     pub time: Option<i64>,
 }
 
-/// Copies a data directory into an empty one, while it is in use: the files of the present checkpoint, and the log up
-/// to `end()`, which is called when the files are copied. `progress` gets the numbers of bytes of files that are copied
-/// and to be copied, and says whether to go on.
+/// Copies a data directory into an empty one, even while it is in use: the files of the present checkpoint, and the log
+/// from there up to `end()`. `end` is called once the files are copied. `progress` gets the number of bytes of files
+/// that were copied, and about how many there are in all. It returns whether to go on.
 ///
-/// No transaction and no checkpoint waits for a backup. The files that it copies and the log stay until it is over,
-/// even if newer checkpoints are made.
+/// No transaction and no checkpoint waits for a backup. Until the backup is over, the files that it copies and the log
+/// after their checkpoint are kept, even if newer checkpoints are made.
 ///
 /// # Errors
-/// If the destination is not empty, if a file cannot be read, is damaged or cannot be written, or if `progress` says
-/// so. The destination is not a whole backup then, and is not taken for one.
+/// If the destination is not empty, if a file is damaged or cannot be read or written, or if `progress` returns false.
+/// The destination is no whole backup then, and is not taken for one.
 pub fn backup(
     checkpoints: &Arc<Checkpoints>,
     log: &dyn Source,
@@ -61,14 +62,15 @@ pub fn backup(
     Ok(Contents { checkpoint: position, end, time: None })
 }
 
-/// Makes a data directory in an empty one, from a backup or from another data directory, with everything that was there
-/// at some point of its log. `log` is the log of the source: [`BackupLog`] for a backup. All rows of the new directory
-/// are in its checkpoint. Its log is empty and begins at the end that is returned.
+/// Makes a data directory from a backup or from another data directory, with everything that was there at the point
+/// `until` of its log. `dest` must be empty. `log` is the log of the source: [`BackupLog`] for a backup. All rows of
+/// the new directory are in its checkpoint. Its log is empty and begins at [`Contents::end`].
 ///
 /// # Errors
-/// If the destination is not empty, if the point is before the checkpoint of the source or behind its log, or if a
-/// file is damaged or cannot be read or written, or if `progress` says so. The source is never changed. The
-/// destination is no data directory then.
+/// If the source is neither a data directory nor a whole backup, or if the destination is not empty. If `until` is
+/// before the checkpoint of the source, or is a position at which no record of its log ends. If a file is damaged or
+/// cannot be read or written, or if `progress` returns false. The source is never changed. The destination is no data
+/// directory then.
 pub fn restore(
     source: &dyn Disk,
     log: &dyn Source,
@@ -97,8 +99,8 @@ pub fn restore(
     Ok(Contents { checkpoint: manifest.position, end: checkpoints.position(), time: checkpoints.time() })
 }
 
-/// Checks that a record of the log ends at the point, if the point is a position. The log is read up to there, so that
-/// a position that is wrong is refused before anything is copied.
+/// Checks that a record of the log ends at `until`, if that is a position. The log is read up to there, so that a wrong
+/// position is refused before anything is copied.
 fn check_record_ends(log: &dyn Source, manifest: &Manifest, until: Until) -> Result<(), Failure> {
     let Until::Position(position) = until else { return Ok(()) };
     let mut frames = log.frames(manifest.position)?;
@@ -113,7 +115,7 @@ fn check_record_ends(log: &dyn Source, manifest: &Manifest, until: Until) -> Res
     )))
 }
 
-/// Checks that the point is not before everything that can be restored.
+/// Checks that `until` is not before the checkpoint of the source, whose files hold no earlier state.
 fn check_point(manifest: &Manifest, until: Until) -> Result<(), Failure> {
     let is_before = match until {
         Until::End => false,
@@ -124,7 +126,7 @@ fn check_point(manifest: &Manifest, until: Until) -> Result<(), Failure> {
     if is_before { Err(Failure::Refused(text)) } else { Ok(()) }
 }
 
-/// Checks that nothing is in a directory by which it could be one of Hotrow's.
+/// Checks that a directory is empty but for the file of the lock.
 fn check_empty(disk: &dyn Disk) -> Result<(), Failure> {
     let names = disk.list("").map_err(Failure::on(""))?;
     let ours = names.iter().find(|name| !name.eq_ignore_ascii_case("LOCK"));
@@ -134,7 +136,7 @@ fn check_empty(disk: &dyn Disk) -> Result<(), Failure> {
     }
 }
 
-/// Copies the files of a checkpoint, makes them durable, and checks the copies. Returns the number of bytes.
+/// Copies the files of a checkpoint, makes them durable, and checks the copies. Returns the number of bytes copied.
 fn copy_tables(
     source: &dyn Disk,
     manifest: &Manifest,

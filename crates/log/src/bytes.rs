@@ -17,13 +17,14 @@ pub(crate) fn push_signed(bytes: &mut Vec<u8>, value: i64) {
     push_varint(bytes, (value << 1 ^ value >> 63) as u64);
 }
 
-/// Appends a string.
+/// Appends a string: its length in bytes as a varint, then its bytes.
 pub(crate) fn push_string(bytes: &mut Vec<u8>, string: &[u8]) {
     push_varint(bytes, string.len() as u64);
     bytes.extend_from_slice(string);
 }
 
-/// Bytes that are still to be read. Each method returns `None` if the bytes end too early, or are not of its form.
+/// Bytes that are still to be read. Each method that reads returns `None` if the bytes end too early or do not have the
+/// form that it expects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
@@ -69,7 +70,7 @@ impl<'a> Input<'a> {
         self.varint()?.try_into().ok()
     }
 
-    /// Reads a varint as a length or a position in memory.
+    /// Reads a varint that fits into `usize`: a length, a count or a place in memory.
     pub(crate) fn size(&mut self) -> Option<usize> {
         self.varint()?.try_into().ok()
     }
@@ -80,18 +81,18 @@ impl<'a> Input<'a> {
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// Reads a string.
+    /// Reads a string of any bytes.
     pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
         let length = self.size()?;
         self.take(length)
     }
 
-    /// Reads a string of characters.
+    /// Reads a string that is UTF-8.
     pub(crate) fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.string()?).ok()
     }
 
-    /// Reads eight bytes.
+    /// Reads an integer of eight bytes.
     pub(crate) fn u64(&mut self) -> Option<u64> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }

@@ -3,18 +3,21 @@
 use crate::bytes::{Input, push_string, push_varint};
 use hotrow_storage::{Column, Digits, Element, IndexKind, IndexSchema, Precision, TableSchema, Type};
 
-/// The version of the bytes of a definition.
+/// The version of the format of definitions.
 const VERSION: u8 = 1;
 
-/// The bits of a table's flags.
+/// The bit of an ordered table in the flags of a table.
 const ORDERED: u8 = 1;
+/// The bit of a partitioned table in the flags of a table.
 const PARTITIONED: u8 = 2;
+/// The bit of a constant table in the flags of a table.
 const CONSTANT: u8 = 4;
-/// The bits of an index's flags.
+/// The bit of an ordered index in the flags of an index.
 const IS_ORDERED: u8 = 1;
+/// The bit of a unique index in the flags of an index.
 const UNIQUE: u8 = 2;
 
-/// Appends the whole definition of a table.
+/// Appends the definition of a table, but not whether it is unlogged: the log has no record of an unlogged table.
 pub(crate) fn push_schema(bytes: &mut Vec<u8>, schema: &TableSchema) {
     let TableSchema { name, columns, key, ordered, partitioned, constant, unlogged: _, indexes } = schema;
     bytes.push(VERSION);
@@ -67,11 +70,12 @@ mod tag {
     pub(super) const TIME: u8 = 19;
     pub(super) const INTERVAL: u8 = 20;
     pub(super) const UUID: u8 = 21;
-    /// The type of the elements follows.
+    /// The tag of an array. The type of the elements follows.
     pub(super) const ARRAY: u8 = 22;
     pub(super) const INT2_VECTOR: u8 = 23;
     pub(super) const OID_VECTOR: u8 = 24;
-    /// The number of digits after the seconds follows, and then a type of times.
+    /// The tag of a type of times with a limit on the digits after the seconds. The limit follows, and then the type's
+    /// tag.
     pub(super) const DIGITS_OF: u8 = 25;
     pub(super) const NAME: u8 = 26;
     pub(super) const OID: u8 = 27;
@@ -87,7 +91,9 @@ fn push_type(bytes: &mut Vec<u8>, ty: Type) {
         Type::Float8 => tag::FLOAT8,
         Type::Numeric(None) => tag::NUMERIC,
         Type::Numeric(Some(Precision { precision, scale })) => {
-            return bytes.extend_from_slice(&[tag::NUMERIC_OF, precision, scale]);
+            bytes.push(tag::NUMERIC_OF);
+            bytes.extend_from_slice(&precision.to_le_bytes());
+            return bytes.extend_from_slice(&scale.to_le_bytes());
         }
         Type::Char(length) => {
             bytes.push(tag::CHAR);
@@ -171,7 +177,7 @@ fn read_bool(input: &mut Input<'_>) -> Option<bool> {
     input.byte().filter(|byte| *byte <= 1).map(|byte| byte == 1)
 }
 
-/// Reads positions of columns, which are all below `columns`.
+/// Reads positions of columns. Returns `None` if one of them is not below `columns`.
 fn read_positions(input: &mut Input<'_>, columns: usize) -> Option<Vec<usize>> {
     let mut positions = Vec::new();
     for _ in 0..input.size()? {
@@ -189,7 +195,7 @@ fn read_type(input: &mut Input<'_>) -> Option<Type> {
     })
 }
 
-/// Reads what follows the tag of a type that is no array.
+/// Reads the rest of a type that is no array. Its tag was read before.
 fn read_scalar(tag: u8, input: &mut Input<'_>) -> Option<Type> {
     Some(match tag {
         tag::BOOL => Type::Bool,
@@ -199,7 +205,11 @@ fn read_scalar(tag: u8, input: &mut Input<'_>) -> Option<Type> {
         tag::FLOAT4 => Type::Float4,
         tag::FLOAT8 => Type::Float8,
         tag::NUMERIC => Type::Numeric(None),
-        tag::NUMERIC_OF => Type::Numeric(Some(Precision { precision: input.byte()?, scale: input.byte()? })),
+        tag::NUMERIC_OF => {
+            let (precision, scale) = ([input.byte()?, input.byte()?], [input.byte()?, input.byte()?]);
+            let (precision, scale) = (u16::from_le_bytes(precision), i16::from_le_bytes(scale));
+            Type::Numeric(Some(Precision { precision, scale }))
+        }
         tag::CHAR => Type::Char(input.varint32()?),
         tag::VARCHAR => Type::Varchar(None),
         tag::VARCHAR_OF => Type::Varchar(Some(input.varint32()?)),

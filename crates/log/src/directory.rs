@@ -5,8 +5,8 @@
 //! 3. [`start`](Directory::start) opens the log for writing where it ended, and starts the threads that write it and
 //!    make checkpoints.
 //!
-//! Nothing but the file of the lock is made or changed before the last step. So a directory that is refused, or a
-//! recovery that fails, leaves everything as it was.
+//! Before the last step, nothing is made or changed but the folder, if it is missing, and the file of the lock. So a
+//! directory that is refused, or a recovery that fails, leaves everything as it was.
 
 use crate::backup::{self, BackupLog, Contents};
 use crate::checkpoint::{self, Checkpointer, Checkpoints};
@@ -24,10 +24,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The time between two looks at a step that another thread makes.
+/// The time between two checks whether another thread has finished a step.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The least length of a segment, in bytes, that a number of bytes between checkpoints leads to.
+/// The least length of a segment, in bytes, that [`Options::checkpoint_after`] sets.
 const LEAST_SEGMENT_BYTES: u64 = 1 << 20;
 
 /// The options of a data directory.
@@ -37,13 +37,13 @@ pub struct Options {
     pub log: writer::Options,
     /// The sizes of checkpoints.
     pub checkpoints: checkpoint::Options,
-    /// The way in which the recovery works.
+    /// The options of the recovery.
     pub recovery: recovery::Options,
 }
 
 impl Options {
-    /// Lets a checkpoint begin after so many bytes of log. Segments, which are given back as wholes, get a length that
-    /// suits it.
+    /// Sets the number of bytes of log after which a checkpoint begins. The log gives space back in whole segments, so
+    /// they get a quarter of that as their length: at least 1 MiB, at most the default.
     #[must_use]
     pub fn checkpoint_after(mut self, bytes: u64) -> Self {
         let longest = writer::Options::default().segment_bytes;
@@ -53,7 +53,7 @@ impl Options {
     }
 }
 
-/// A data directory that nobody writes yet.
+/// A data directory that is open, but not being written yet.
 #[derive(Debug)]
 pub struct Directory {
     disk: Arc<dyn Disk>,
@@ -79,7 +79,8 @@ pub struct LiveDirectory {
 }
 
 impl Directory {
-    /// Opens a folder, which is made if it does not exist, and takes the right to use it.
+    /// Opens the data directory in a folder, and takes the exclusive right to use it. The folder is made if it is
+    /// missing.
     ///
     /// # Errors
     /// If another process uses the folder, if it has files that are not those of a data directory, if it has another
@@ -93,7 +94,7 @@ impl Directory {
         Ok(Self { folder: Some(folder.to_owned()), _lock: Some(lock), ..Self::over(disk)? })
     }
 
-    /// Opens a directory to which the caller has the only right.
+    /// Opens the data directory on a disk that nothing but the caller uses. No lock is taken.
     ///
     /// # Errors
     /// If the disk has files that are not those of a data directory, if it has another format, or if it refuses an
@@ -136,11 +137,13 @@ impl Directory {
         recover(&*self.disk, &log, target, options, progress)
     }
 
-    /// Opens the log behind what was recovered, and starts the threads.
+    /// Opens the log for writing at the end that the recovery found, and starts the threads.
     ///
     /// # Errors
-    /// If the disk refuses an operation or has no room for a segment, or if the system refuses a thread.
+    /// If the options of the log are not allowed; nothing is made then. If the disk refuses an operation or has no room
+    /// for a segment, or if the system refuses a thread.
     pub fn start(self, recovered: &Recovered, options: &Options) -> Result<LiveDirectory, Failure> {
+        options.log.check()?;
         if self.is_new {
             format::create(&*self.disk)?;
         }
@@ -155,7 +158,8 @@ impl Directory {
         Ok(LiveDirectory { checkpointer, checkpoints, _threads: threads, log, folder, opened, _lock })
     }
 
-    /// Copies a directory that nobody writes into an empty one: see [`backup`](backup::backup).
+    /// Copies a directory that is not being written into an empty one: see [`backup`](backup::backup). Files that an
+    /// interrupted checkpoint has left are removed from the source.
     ///
     /// # Errors
     /// See there.
@@ -175,7 +179,8 @@ impl LiveDirectory {
         &self.log
     }
 
-    /// Returns the sink of a database. The directory stays in use as long as the database has it.
+    /// Returns the sink for the redo records of a database. The directory stays in use as long as the database has the
+    /// sink.
     pub fn sink(self: &Arc<Self>) -> Arc<dyn RedoSink> {
         self.clone()
     }
@@ -185,10 +190,10 @@ impl LiveDirectory {
         self.folder.as_deref()
     }
 
-    /// Makes everything durable that was appended, whatever the mode.
+    /// Makes all records durable that were appended, whatever the [durability](writer::Durability) of the log.
     ///
     /// # Errors
-    /// Why that is not possible, for people.
+    /// If the log has failed or its disk is full. The text says so, for people.
     pub fn make_durable(&self) -> Result<(), String> {
         if self.log.close() {
             return Ok(());
@@ -201,12 +206,12 @@ impl LiveDirectory {
         &self.checkpoints
     }
 
-    /// Returns why the last step of a checkpoint failed, for people, or `None` if it did not.
+    /// Returns why the last checkpoint or the last merge failed, for people, or `None` if neither failed.
     pub fn checkpoint_failure(&self) -> Option<String> {
         self.checkpointer.failure()
     }
 
-    /// Returns about how old the oldest change is that the checkpoint does not hold: zero if there is none.
+    /// Returns about how old the oldest durable change is that the checkpoint does not hold, or zero if there is none.
     pub fn checkpoint_age(&self) -> Duration {
         let (position, time) = (self.checkpoints.position(), self.checkpoints.time());
         if position >= self.log.durable() {
@@ -216,11 +221,11 @@ impl LiveDirectory {
         Duration::from_micros(u64::try_from(self.log.time_of_day().saturating_sub(began)).unwrap_or_default())
     }
 
-    /// Waits until a checkpoint holds everything that was durable when the call began. Returns false if the waiter was
-    /// cancelled.
+    /// Asks for a checkpoint, and waits until it holds everything that was durable when the call began. Returns false
+    /// if the waiter was cancelled.
     ///
     /// # Errors
-    /// Why the checkpoint cannot be made, for people.
+    /// If the checkpoint cannot be made. The text says why, for people.
     pub fn checkpoint(&self, waiter: &Waiter) -> Result<bool, String> {
         let until = self.log.durable();
         self.checkpointer.ask();
@@ -274,7 +279,7 @@ impl RedoSink for LiveDirectory {
     }
 }
 
-/// Opens the log of a backup, or of a data directory that nobody writes.
+/// Opens the log of a backup, or of a data directory that is not being written.
 ///
 /// # Errors
 /// If a file is damaged, has another format or cannot be read.

@@ -19,25 +19,26 @@ pub enum Failure {
     },
     /// A file has a format that this version does not know. The text names the file and the version, for people.
     Format(String),
-    /// A table's rows cannot be in one table, or the database refuses the table. The texts are for people.
+    /// A row of a table has the key of another one in a unique index, or the database refuses the table. The texts are
+    /// for people.
     Table {
         /// The number of the table.
         table: TableId,
         /// The name of the table.
         name: String,
-        /// The name of the file with the row that does not fit, or of the log, or an empty text.
+        /// The name of the file with the row, or `log` for a row of the log. Empty if the database refuses the table.
         file: String,
         /// The reason.
         what: String,
     },
-    /// The directory cannot be used for this. The text says why not, for people; nothing was changed.
+    /// The directory or the options do not allow the work. The text says why not, for people. No data was changed.
     Refused(String),
     /// The caller asked to stop.
     Stopped,
 }
 
 impl Failure {
-    /// Returns a function that makes a failure of an error of the operating system on the file or folder `name`.
+    /// Returns a function that turns an error of the operating system on the file or folder `name` into a failure.
     pub(crate) fn on(name: &str) -> impl FnOnce(io::Error) -> Self + '_ {
         move |error| Failure::Disk { name: name.to_owned(), error }
     }

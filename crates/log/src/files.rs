@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 /// The number of files whose footers are kept, so that a shared file is not opened again for each of its tables.
 const KEPT: usize = 64;
 
-/// Opens files of checkpoints. Many threads may use it at once.
+/// Opens files of checkpoints for reading, and keeps some of them open. Many threads may use the object at once.
 #[derive(Debug)]
 pub(crate) struct Files<'d> {
     disk: &'d dyn Disk,
-    /// The files that were asked for last, the latest at the end.
+    /// The files that were opened last, each with its number, the latest at the end.
     kept: Mutex<VecDeque<(u64, Arc<TableFile>)>>,
 }
 
@@ -22,7 +22,7 @@ impl<'d> Files<'d> {
         Self { disk, kept: Mutex::default() }
     }
 
-    /// Returns the file with this number.
+    /// Returns the file with this number. If the file is not kept, its footer is read.
     pub(crate) fn open(&self, number: u64) -> Result<Arc<TableFile>, Failure> {
         let find = |kept: &VecDeque<(u64, Arc<TableFile>)>| {
             kept.iter().find(|(other, _)| *other == number).map(|(_, file)| file.clone())

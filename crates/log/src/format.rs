@@ -5,11 +5,11 @@ use crate::failure::Failure;
 use std::io::ErrorKind;
 
 /// The version of the data directories that this crate reads and writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
-/// The name of the file.
+/// The name of the file with the version.
 const NAME: &str = "FORMAT";
-/// The name under which the file is written.
+/// The name under which the file is written before it is renamed.
 const NEW_NAME: &str = "FORMAT.new";
 
 /// The text before the number of the version.
@@ -40,16 +40,16 @@ pub fn check(disk: &dyn Disk) -> Result<bool, Failure> {
     }
 }
 
-/// Makes a new data directory one of this version. The file is durable when the call returns. If the call is
-/// interrupted, there is either the whole file or none.
+/// Writes the file with the version that this crate knows into a new data directory. The file is durable when the call
+/// returns. If the call is interrupted, there is either the whole file or none.
 pub fn create(disk: &dyn Disk) -> Result<(), Failure> {
     write_whole(disk, NEW_NAME, format!("{HEAD}{VERSION}\n").as_bytes())?;
     disk.rename(NEW_NAME, NAME).map_err(Failure::on(NAME))?;
     disk.sync_folder("").map_err(Failure::on(""))
 }
 
-/// Whether a folder may have a file of this name, and still be taken for an empty one: the lock, or what an interrupted
-/// [`create`] has left.
+/// Whether a folder with a file of this name may still be taken for an empty one. The file is that of the lock, or an
+/// interrupted [`create`] has left it.
 pub(crate) fn is_of_new_directory(name: &str) -> bool {
     name == "LOCK" || name == NEW_NAME
 }

@@ -1,7 +1,7 @@
-//! Frames: the bytes of the log that each record has around it.
+//! Frames: the records of the log, each with a head before it.
 //!
 //! ```text
-//! CRC-32C of the rest, the salt and the record, 4 | lag, 4 | length of the record, 7 | kind, 1 | position, 8 | record
+//! CRC-32C of record, rest of the head and salt, 4 | lag, 4 | length of record, 7 | kind, 1 | position, 8 | record
 //! ```
 //!
 //! Integers are little-endian. The *position* is the frame's own. The *salt* is a random number that each opening of
@@ -9,9 +9,10 @@
 //! earlier use of a segment left, nor bytes that were written at this position before a crash and never became part of
 //! the log, pass as a frame.
 //!
-//! The *lag* says how far behind the frame's position everything was durable when the frame was made. A whole frame
-//! ended there. So a frame is a witness: if the log has a valid frame, all frames before `position − lag` were durable,
-//! and if one of them does not pass now, it is damaged. The greatest lag says nothing.
+//! The *lag* is the number of bytes before the frame's position that were not known to be durable when the frame was
+//! made. A whole frame ends where these bytes begin. So a frame is a witness: if the log has a valid frame, all frames
+//! before `position − lag` were durable, and if one of them does not pass now, it is damaged. The greatest lag says
+//! nothing.
 
 /// The bytes of a frame before its record.
 pub(crate) const HEAD_BYTES: usize = 24;
@@ -33,7 +34,7 @@ pub(crate) struct Head {
     sum: u32,
 }
 
-/// Returns the CRC-32C of a record, which goes into that of the frame.
+/// Returns the CRC-32C of a record, from which the sum of its frame is computed.
 pub(crate) fn record_sum(record: &[u8]) -> u32 {
     crc32c::crc32c(record)
 }
@@ -60,7 +61,8 @@ pub(crate) fn may_begin(bytes: &[u8], position: u64) -> bool {
 }
 
 impl Head {
-    /// Reads the head of the frame at a position, or returns `None` if the bytes are none.
+    /// Reads the head of the frame at a position, or returns `None` if the bytes are no head of that position. The sum
+    /// is not checked.
     pub(crate) fn read(bytes: &[u8], position: u64) -> Option<Self> {
         if !may_begin(bytes, position) {
             return None;
@@ -72,7 +74,7 @@ impl Head {
         Some(Self { position, length, durable, sum: word(0) })
     }
 
-    /// Returns the position behind the frame, or `None` if there is no such position.
+    /// Returns the position after the frame, or `None` if it does not fit into 64 bits.
     pub(crate) fn end(&self) -> Option<u64> {
         self.position.checked_add(HEAD_BYTES as u64)?.checked_add(self.length)
     }

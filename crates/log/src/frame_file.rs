@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! magic, 8 | version, 4 | CRC-32C of these, 4
-//! blocks    length of the content, 4 | CRC-32C of it, of the offset and of the content, 4 | content
+//! blocks    length of the content, 4 | CRC-32C of the offset, the length and the content, 4 | content
 //! ```
 //!
-//! A block holds frames: position, length in the log, both as varints, and the record as a string. The last block is
-//! empty but for the end of the last frame, so that a file that was cut off is not taken for a whole one.
+//! A block holds frames: the position and the length in the log, both as varints, and the record as a string. In the
+//! last block, a mark follows the last frame: the end of that frame, and the length zero. So a file that was cut off is
+//! not taken for a whole one.
 
 use crate::bytes::{Input, push_string, push_varint};
 use crate::disk::{Disk, File};
@@ -21,9 +22,9 @@ const MAGIC: &[u8; 8] = b"hotrow L";
 const VERSION: u32 = 1;
 const HEADER_BYTES: u64 = 16;
 const HEAD_BYTES: usize = 8;
-/// The bytes of frames from which on the next block begins.
+/// The number of bytes of frames at which a block ends.
 const BLOCK_BYTES: usize = 256 << 10;
-/// The bytes of a frame in a block that mark the last block: a length of zero, which no frame has.
+/// The length in the log that marks the end of the last block. No frame has it.
 const END: u64 = 0;
 
 fn header() -> Vec<u8> {
@@ -39,8 +40,25 @@ fn sum(offset: u64, length: &[u8], content: &[u8]) -> u32 {
     crc32c::crc32c_append(sum, content)
 }
 
+/// Returns the length of a block's content as the head of the block has it. `end` is the end of the last frame in the
+/// block.
+///
+/// # Errors
+/// If the content has 4 GiB or more, since the record of that frame is too long for a block.
+fn length_field(content_bytes: usize, end: u64) -> Result<[u8; 4], Failure> {
+    u32::try_from(content_bytes).map(u32::to_le_bytes).map_err(|_| {
+        Failure::Refused(format!(
+            "the record of the log that ends at position {end} has 4 GiB or more, which a backup cannot hold: make the \
+             backup after the next checkpoint, which holds the record"
+        ))
+    })
+}
+
 /// Writes all frames, which begin at `from`, into a new file, and makes it durable but for its name. Returns the end of
-/// the last frame.
+/// the last frame, or `from` if there is none.
+///
+/// # Errors
+/// If a frame cannot be read, if its record has about 4 GiB or more, or if the disk refuses an operation.
 pub(crate) fn write(disk: &dyn Disk, from: u64, frames: &mut dyn Frames) -> Result<u64, Failure> {
     let file = disk.create(NAME).map_err(Failure::on(NAME))?;
     let (mut written, mut end) = (0, from);
@@ -63,7 +81,7 @@ pub(crate) fn write(disk: &dyn Disk, from: u64, frames: &mut dyn Frames) -> Resu
             }
         };
         if is_over || buffer.len() - start >= BLOCK_BYTES {
-            let length = ((buffer.len() - start - HEAD_BYTES) as u32).to_le_bytes();
+            let length = length_field(buffer.len() - start - HEAD_BYTES, end)?;
             let sum = sum(written + start as u64, &length, &buffer[start + HEAD_BYTES..]);
             buffer[start..start + 4].copy_from_slice(&length);
             buffer[start + 4..start + HEAD_BYTES].copy_from_slice(&sum.to_le_bytes());
@@ -80,7 +98,7 @@ pub(crate) fn write(disk: &dyn Disk, from: u64, frames: &mut dyn Frames) -> Resu
     }
 }
 
-/// The log of a backup.
+/// The log of a backup, from the position of its checkpoint on.
 #[derive(Debug)]
 pub struct BackupLog {
     file: Arc<dyn File>,
@@ -91,7 +109,7 @@ impl BackupLog {
     /// Opens the log of the backup in a directory.
     ///
     /// # Errors
-    /// If there is none, or it has another format.
+    /// If there is none, if its head is damaged, or if it has another format.
     pub fn open(disk: &dyn Disk) -> Result<Self, Failure> {
         let file = disk.open(NAME, false).map_err(Failure::on(NAME))?;
         let length = file.len().map_err(Failure::on(NAME))?;
@@ -114,7 +132,15 @@ impl BackupLog {
 
 impl Source for BackupLog {
     fn frames(&self, from: u64) -> Result<Box<dyn Frames + '_>, Damage> {
-        Ok(Box::new(BackupFrames { log: self, from, next: HEADER_BYTES, offset: 0, block: Vec::new(), at: 0 }))
+        let mut frames = BackupFrames { log: self, from, next: HEADER_BYTES, offset: 0, block: Vec::new(), at: 0 };
+        // If the log has no frame, the mark at its end has the position at which the log begins.
+        let (first, ..) = frames.read_frame()?;
+        if from < first {
+            let what = format!("the log begins at position {first}, and is needed from {from} on");
+            return Err(Damage::new("log", from, what));
+        }
+        frames.at = 0;
+        Ok(Box::new(frames))
     }
 
     fn bytes_behind(&self, _: u64) -> u64 {
@@ -168,8 +194,8 @@ impl BackupFrames<'_> {
         Ok(())
     }
 
-    /// Reads the position, the end and the place of the next frame's record in the block. The length in the log is
-    /// [`END`] at the end.
+    /// Reads the next frame: its position, its end, and the place of its record in the block. At the end of the log,
+    /// position and end are the same.
     fn read_frame(&mut self) -> Result<(u64, u64, std::ops::Range<usize>), Damage> {
         if self.at >= self.block.len() {
             self.read_block()?;
@@ -204,5 +230,38 @@ impl Frames for BackupFrames<'_> {
                 return Ok(Some(Frame { position, end, record: &self.block[record] }));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::simulated::SimulatedDisk;
+
+    struct NoFrames;
+
+    impl Frames for NoFrames {
+        fn next(&mut self) -> Result<Option<Frame<'_>>, Damage> {
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn a_log_without_frames_begins_at_its_end() {
+        let disk = SimulatedDisk::new(1);
+        assert_eq!(write(&*disk, 40, &mut NoFrames).expect("the disk has no faults"), 40);
+        let log = BackupLog::open(&*disk).expect("it is whole");
+        assert!(log.frames(40).expect("it begins there").next().expect("it is whole").is_none());
+        let refused = log.frames(39).err().expect("it begins later");
+        assert_eq!(refused.what, "the log begins at position 40, and is needed from 39 on");
+    }
+
+    #[test]
+    fn a_block_that_is_too_long_for_its_head_is_refused() {
+        let longest = u32::MAX as usize;
+        assert_eq!(length_field(0, 7).expect("it fits"), [0; 4]);
+        assert_eq!(length_field(longest, 7).expect("it fits"), [0xFF; 4]);
+        let refused = length_field(longest + 1, 7);
+        assert!(matches!(&refused, Err(Failure::Refused(text)) if text.contains("position 7")), "{refused:?}");
     }
 }

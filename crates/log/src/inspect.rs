@@ -27,13 +27,14 @@ pub struct Checked {
     pub entries: u64,
     /// The position of the log up to which everything is in the checkpoint.
     pub checkpoint: u64,
-    /// The number of records of the log behind the checkpoint.
+    /// The number of records of the log after the checkpoint.
     pub records: u64,
     /// The end of the last record that could be read.
     pub end: u64,
 }
 
-/// Reads everything, and lists all damage. Behind a damaged record, the log cannot be read.
+/// Reads the manifest, all files of the checkpoint and the log after it, and lists all damage. If the manifest is
+/// damaged, nothing else is read. After a damaged frame, the rest of the log is not read.
 ///
 /// # Errors
 /// If the directory is not one of Hotrow's or has another format, or if the disk refuses an operation.
@@ -73,7 +74,7 @@ fn check_is_ours(disk: &dyn Disk) -> Result<(), Failure> {
     }
 }
 
-/// Notes a failure if it is damage.
+/// Adds a failure to the list of damage if a file is damaged or missing. Returns any other failure.
 fn note(checked: &mut Checked, failure: Failure) -> Result<(), Failure> {
     match failure {
         Failure::Damage(damage) => checked.damage.push(damage),
@@ -194,12 +195,13 @@ fn check_log(manifest: &Manifest, log: &dyn Source, checked: &mut Checked) {
     }
 }
 
-/// Shows the records of a log from a position on, or from the checkpoint on if it is later or the log begins there: for
-/// each record a line with its position and its kind, and for each change a line below. `line` gets the lines, and
-/// returns whether to go on. `time` makes a text of microseconds since 2000-01-01 UTC.
+/// Shows the records of a log from the position `from` on, or from the checkpoint on if it is `None`. Each record is a
+/// line with its position and its kind, and each of its changes is a line below. `line` gets the lines, and returns
+/// whether to go on. `time` makes a text of microseconds since 2000-01-01 UTC.
 ///
 /// # Errors
-/// If the directory is not one of Hotrow's or has another format, or if the manifest or the log is damaged.
+/// If the directory is not one of Hotrow's or has another format, or if the manifest or the log is damaged. If the log
+/// of a data directory does not reach back to `from`.
 pub fn show(
     disk: &dyn Disk,
     log: &dyn Source,

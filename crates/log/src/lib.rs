@@ -9,7 +9,7 @@
 //! | [`record`] | the records, as bytes |
 //! | [`source`] | a sequence of records, and what is damaged in it |
 //! | [`disk`] | the files of a data directory, real or simulated |
-//! | `frame`, `segment` | what the log has around its records, and its files |
+//! | `frame`, `segment` | the frames around the records of the log, and its files |
 //! | [`reader`] | reading a log, and finding its end |
 //! | [`writer`] | writing a log |
 //! | [`failure`] | the ways in which work on files fails |

@@ -5,8 +5,9 @@
 //! magic, 8 | version, 4 | length of the body, 8 | CRC-32C of these and the body, 4 | body
 //! ```
 //!
-//! The manifest is replaced as a whole: it is written under another name, made durable, read back and renamed. So there
-//! is one at every moment, and the files that it names were complete and durable before it was.
+//! The manifest is replaced as a whole: it is written under another name, made durable, read back and renamed. So once
+//! there is a manifest, there is a whole one at every moment, and the files that it names were complete and durable
+//! before it was.
 
 use crate::bytes::{Input, push_signed, push_varint};
 use crate::definition::{push_schema, read_schema};
@@ -40,7 +41,7 @@ pub(crate) struct Manifest {
     pub(crate) clock: i64,
     /// The number that the next file gets.
     pub(crate) next_file: u64,
-    /// The least number that no table had.
+    /// The least number above those of all tables that the log has had.
     pub(crate) next_table: u32,
     /// The tables that exist.
     pub(crate) tables: BTreeMap<TableId, Arc<Table>>,
@@ -50,7 +51,7 @@ pub(crate) struct Manifest {
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) shape: Arc<Shape>,
-    /// All the rows that the table had when the base was made. It has no absences.
+    /// All the rows that the table had when the base was made or last extended. The base has no absences.
     pub(crate) base: Run,
     /// The changes since, the oldest first. None of them is empty.
     pub(crate) deltas: Vec<Run>,
@@ -80,7 +81,7 @@ pub(crate) struct Part {
     pub(crate) bytes: u64,
     /// The number of rows.
     pub(crate) rows: u64,
-    /// The number of keys whose rows are not there.
+    /// The number of absences: keys of deleted rows, which older runs may still have.
     pub(crate) absences: u64,
     /// The least key.
     pub(crate) first: Key,
@@ -88,7 +89,7 @@ pub(crate) struct Part {
     pub(crate) last: Key,
 }
 
-/// Returns the bytes of a run.
+/// Returns the number of bytes of a run.
 pub(crate) fn bytes_of(run: &[Part]) -> u64 {
     run.iter().map(|part| part.bytes).sum()
 }
@@ -108,7 +109,7 @@ impl Table {
         Self { shape, base: Vec::new(), deltas: Vec::new() }
     }
 
-    /// Returns the bytes of the deltas.
+    /// Returns the number of bytes of all deltas.
     pub(crate) fn delta_bytes(&self) -> u64 {
         self.deltas.iter().map(|run| bytes_of(run)).sum()
     }
@@ -135,12 +136,12 @@ impl Manifest {
         Self { clock: i64::MIN, ..Self::default() }
     }
 
-    /// Returns the numbers of all files.
+    /// Returns the numbers of all files of the checkpoint.
     pub(crate) fn files(&self) -> BTreeSet<u64> {
         self.tables.values().flat_map(|table| table.parts()).map(|part| part.file).collect()
     }
 
-    /// Reads the manifest of a data directory; it is empty if there is none. Nothing is changed.
+    /// Reads the manifest of a data directory, or returns an empty one if there is none. Nothing is changed.
     pub(crate) fn read(disk: &dyn Disk) -> Result<Self, Failure> {
         let file = match disk.open(NAME, false) {
             Ok(file) => file,
@@ -206,7 +207,8 @@ impl Manifest {
         bytes
     }
 
-    /// Writes the manifest under its other name, makes its bytes durable, and reads it back. Returns its bytes.
+    /// Writes the manifest under its other name, makes its bytes durable, and reads it back. Returns how many bytes it
+    /// has.
     pub(crate) fn write(&self, disk: &dyn Disk) -> Result<u64, Failure> {
         let bytes = self.encode();
         write_whole(disk, NEW_NAME, &bytes)?;

@@ -15,7 +15,7 @@ pub(crate) trait Sorted {
     fn next(&mut self) -> Result<Option<(&Key, Option<StoredRow<'_>>)>, Failure>;
 }
 
-/// The keys from the first one on, and before the second one; `None` is no bound.
+/// A range of keys: from the first key on, up to the second one, which is not in it. `None` is no bound.
 pub(crate) type Bounds = (Option<Key>, Option<Key>);
 
 /// A reader of one run.
@@ -58,7 +58,7 @@ impl<'f> Cursor<'f> {
         Self { files, table, shape, bounds, parts, open: None, block: Block::default(), key: None, row: None }
     }
 
-    /// Reads the next block. Returns false at the end.
+    /// Reads the next block of the run. Returns false at the end.
     fn next_block(&mut self) -> Result<bool, Failure> {
         loop {
             if let Some((file, next)) = &mut self.open
@@ -82,7 +82,7 @@ impl<'f> Cursor<'f> {
         }
     }
 
-    /// Goes to the next entry within the bounds.
+    /// Goes to the next entry within the bounds. The key is `None` at the end.
     fn advance(&mut self) -> Result<(), Failure> {
         loop {
             self.read_entry()?;
@@ -141,12 +141,12 @@ pub(crate) struct Merge<'f> {
     shape: Arc<Shape>,
     /// The readers, that of the oldest run first.
     cursors: Vec<Cursor<'f>>,
-    /// The cursors that are at the present key, in their order. The last one has the entry that counts.
+    /// The cursors that are at the present key, the oldest run first. The entry of the last one counts.
     present: Vec<usize>,
 }
 
 impl<'f> Merge<'f> {
-    /// Reads these runs, of which the oldest is the first, within the bounds.
+    /// Makes a reader of these runs, of which the oldest is the first, for the keys within the bounds.
     pub(crate) fn new<'r>(
         files: &'f Files<'f>,
         table: TableId,
@@ -189,7 +189,7 @@ impl<'f> Merge<'f> {
         self.winner()?.key.as_ref()
     }
 
-    /// Returns the row of the present key, or `None` if there is none.
+    /// Returns the row of the present key, or `None` if the row was deleted.
     pub(crate) fn row(&self) -> Option<RowRef<'_>> {
         let row = self.winner()?.row()?;
         Some(RowRef::new(&self.shape.layout, row.fixed, row.variable))

@@ -8,12 +8,12 @@
 //! | created, 1 | table, definition |
 //! | loaded, 2 | table, row |
 //! | dropped, 3 | table |
-//! | transaction, 4 | changes until the end, each twice the table and one if it is a deletion, then the row or the key |
+//! | transaction, 4 | the changes: for each, twice the table, plus one for a deletion, and then the row or the key |
 //! | clock, 5 | eight bytes |
 //!
-//! A table is its number, a row is its two parts, a key is a zero and the signed integer or its length plus one and
-//! its bytes. All numbers but those of eight bytes are varints. Another form of a record will get another kind, so a
-//! reader refuses what it does not know.
+//! A table is its number. A row is its two parts, as strings. An integer key is a zero and the signed integer; another
+//! key is its length plus one and its bytes. All numbers but those of eight bytes are varints. Another form of a record
+//! will get another kind, so a reader refuses records that it does not know.
 
 use crate::bytes::{Input, push_signed, push_string, push_varint};
 use crate::definition::{push_schema, read_schema};
@@ -25,27 +25,27 @@ const DROPPED: u8 = 3;
 const TRANSACTION: u8 = 4;
 const CLOCK: u8 = 5;
 
-/// Appends the record of a table that was made.
+/// Appends the record that a table was made.
 pub fn created(table: TableId, schema: &TableSchema, bytes: &mut Vec<u8>) {
     bytes.push(CREATED);
     push_varint(bytes, u64::from(table.0));
     push_schema(bytes, schema);
 }
 
-/// Appends the record of a row that was put into a table that no transaction had used yet.
+/// Appends the record that a row was put into a table that no transaction had used yet.
 pub fn loaded(table: TableId, row: RowRef<'_>, bytes: &mut Vec<u8>) {
     bytes.push(LOADED);
     push_varint(bytes, u64::from(table.0));
     push_row(bytes, StoredRow { fixed: row.fixed(), variable: row.variable() });
 }
 
-/// Appends the record of a table that was dropped.
+/// Appends the record that a table was dropped.
 pub fn dropped(table: TableId, bytes: &mut Vec<u8>) {
     bytes.push(DROPPED);
     push_varint(bytes, u64::from(table.0));
 }
 
-/// Appends the record of a transaction that committed with these changes.
+/// Appends the record that a transaction committed with these changes.
 pub fn transaction(changes: &mut dyn Iterator<Item = Change<'_>>, bytes: &mut Vec<u8>) {
     bytes.push(TRANSACTION);
     for change in changes {
@@ -74,7 +74,7 @@ pub(crate) fn push_row(bytes: &mut Vec<u8>, row: StoredRow<'_>) {
     push_string(bytes, row.variable);
 }
 
-/// Appends a key.
+/// Appends a key, in the form that the head of this module describes.
 pub(crate) fn push_key(bytes: &mut Vec<u8>, key: &Key) {
     match key {
         Key::Int(int) => {
@@ -157,7 +157,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// A row as the log has it: the bytes that the row has in storage.
+/// A row as the log and the files of checkpoints have it: the bytes that the row has in storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredRow<'a> {
     /// The fixed part.
@@ -181,14 +181,14 @@ impl<'a> StoredRow<'a> {
 /// The final effect of a transaction on one row.
 #[derive(Debug)]
 pub enum StoredChange<'a> {
-    /// The row is there.
+    /// After the transaction, the table has this row.
     Put {
         /// The number of the row's table.
         table: TableId,
         /// The row.
         row: StoredRow<'a>,
     },
-    /// No row has this primary key.
+    /// After the transaction, no row of the table has this primary key.
     Delete {
         /// The number of the row's table.
         table: TableId,

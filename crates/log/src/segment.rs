@@ -79,14 +79,14 @@ pub(crate) struct Header {
     pub(crate) number: u64,
     /// The salt of the frames that begin in the segment.
     pub(crate) salt: u64,
-    /// The position of the first byte behind the header.
+    /// The position in the log of the first byte after the header.
     pub(crate) start: u64,
-    /// The length of the file.
+    /// The length of the file in bytes.
     pub(crate) bytes: u64,
 }
 
 impl Header {
-    /// Returns the position behind the segment's last byte.
+    /// Returns the position in the log after the segment's last byte.
     pub(crate) fn end(&self) -> u64 {
         self.start + (self.bytes - HEADER_BYTES)
     }
@@ -105,28 +105,35 @@ impl Header {
         bytes
     }
 
-    /// Reads the header of the segment with a number, or says what is wrong with it.
-    fn decode(bytes: &[u8], number: u64) -> Result<Self, String> {
-        let used = bytes.get(..USED).ok_or("the file is too short to be a segment of the log")?;
+    /// Reads the header of the segment with a number.
+    ///
+    /// # Errors
+    /// If the header is damaged or that of another file, or if the segment has another format.
+    fn decode(bytes: &[u8], number: u64) -> Result<Self, Failure> {
+        let damage = |what: &str| Failure::damage(name(number), 0, what);
+        let used = bytes.get(..USED).ok_or_else(|| damage("the file is too short to be a segment of the log"))?;
         if &used[..8] != MAGIC {
-            return Err("the file is no segment of the log".to_owned());
+            return Err(damage("the file is no segment of the log"));
         }
         if used[8..12] != crc32c::crc32c(&used[12..]).to_le_bytes() {
-            return Err("the header of the segment has a wrong sum".to_owned());
+            return Err(damage("the header of the segment has a wrong sum"));
         }
         let version = u32::from_le_bytes(used[12..16].try_into().unwrap_or_default());
         if version != VERSION {
-            return Err(format!("the segment has format {version}, and only format {VERSION} is known"));
+            return Err(Failure::Format(format!(
+                "{} has format {version}, and this version of Hotrow knows only format {VERSION}; nothing was changed",
+                name(number)
+            )));
         }
         let mut input = Input(&used[16..]);
         let mut next = || input.u64().unwrap_or_default();
         let header = Header { number: next(), salt: next(), start: next(), bytes: next() };
         if header.number != number {
-            return Err(format!("the segment has the number {} in its header", header.number));
+            return Err(damage(&format!("the segment has the number {} in its header", header.number)));
         }
         match header.bytes > HEADER_BYTES && header.start.checked_add(header.bytes).is_some() {
             true => Ok(header),
-            false => Err("the header of the segment has impossible positions".to_owned()),
+            false => Err(damage("the header of the segment has impossible positions")),
         }
     }
 }
@@ -146,15 +153,14 @@ impl Segment {
         let length = file.len().map_err(Failure::on(&name))?;
         let mut bytes = vec![0; length.min(USED as u64) as usize];
         file.read_at(&mut bytes, 0).map_err(Failure::on(&name))?;
-        let header = Header::decode(&bytes, number).map_err(|what| Failure::damage(name, 0, what))?;
-        Ok(Self { header, file })
+        Ok(Self { header: Header::decode(&bytes, number)?, file })
     }
 
     pub(crate) fn name(&self) -> String {
         name(self.header.number)
     }
 
-    /// Returns the place in the file of a position.
+    /// Returns the offset in the file of a position in the log.
     pub(crate) fn offset(&self, position: u64) -> u64 {
         HEADER_BYTES + (position - self.header.start)
     }
@@ -183,16 +189,27 @@ mod tests {
         let header = Header { number: 7, salt: u64::MAX - 3, start: 1 << 50, bytes: 1 << 20 };
         let bytes = header.encode();
         assert_eq!(bytes.len() as u64, HEADER_BYTES);
-        assert_eq!(Header::decode(&bytes, 7), Ok(header));
-        assert!(Header::decode(&bytes, 8).is_err(), "under another name");
+        assert_eq!(Header::decode(&bytes, 7).expect("it is whole"), header);
+        let is_damaged = |bytes: &[u8], number| matches!(Header::decode(bytes, number), Err(Failure::Damage(_)));
+        assert!(is_damaged(&bytes, 8), "under another name");
         for bit in 0..USED * 8 {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(Header::decode(&damaged, 7).is_err(), "bit {bit}");
+            assert!(is_damaged(&damaged, 7), "bit {bit}");
         }
         for length in 0..USED {
-            assert!(Header::decode(&bytes[..length], 7).is_err(), "{length} bytes");
+            assert!(is_damaged(&bytes[..length], 7), "{length} bytes");
         }
+    }
+
+    #[test]
+    fn a_newer_format_is_no_damage() {
+        let mut bytes = Header { number: 7, salt: 1, start: 0, bytes: 1 << 20 }.encode();
+        bytes[12] = 2;
+        let sum = crc32c::crc32c(&bytes[12..USED]);
+        bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+        let Err(Failure::Format(text)) = Header::decode(&bytes, 7) else { panic!("the format is unknown") };
+        assert!(text.starts_with("log/0000000000000007 has format 2"), "{text}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub trait Frames {
     /// Returns the next frame, or `None` at the end of the log.
     ///
     /// # Errors
-    /// If there is a frame that cannot be read although the log goes on behind it, or if a file cannot be read.
+    /// If there is a frame that cannot be read although the log goes on after it, or if a file cannot be read.
     fn next(&mut self) -> Result<Option<Frame<'_>>, Damage>;
 }
 
@@ -28,14 +28,15 @@ pub trait Frames {
 pub enum Until {
     /// The end of the log.
     End,
-    /// This position: frames that end behind it are not read.
+    /// A position. Frames that end after it are not read.
     Position(u64),
-    /// This time of day, in microseconds since 2000-01-01 UTC. Frames are read until the log has a later time. A log
-    /// has the time about every second, so some frames of the second after this time may be read as well.
+    /// A time of day, in microseconds since 2000-01-01 UTC. Frames are read until the log has a later time. A log has
+    /// the time about every second, so some frames of the second after this time may be read as well.
     Time(i64),
 }
 
-/// The frames of a log until some point. The frame behind a position is not looked at, so it may be damaged.
+/// The frames of a log up to some point. If the point is a position, the frame after it is not looked at, so it may be
+/// damaged.
 pub(crate) struct FramesUntil<'f> {
     pub(crate) frames: &'f mut dyn Frames,
     pub(crate) until: Until,
@@ -70,23 +71,24 @@ impl Frames for FramesUntil<'_> {
 
 /// A log that can be read from any position that it still has. Any thread may call any method.
 pub trait Source: Send + Sync {
-    /// Returns the frames from a position on, which is zero or the end of a frame. They end with the last one that was
-    /// durable when the call was made, or later.
+    /// Returns the frames from a position on, which must be zero or the end of a frame. They go at least up to the last
+    /// frame that was durable when the call was made.
     ///
     /// # Errors
     /// If the log does not begin at this position or before, or if a file cannot be read.
     fn frames(&self, from: u64) -> Result<Box<dyn Frames + '_>, Damage>;
 
-    /// Returns about how many bytes of frames lie behind a position, to show progress.
+    /// Returns about how many bytes of frames come after a position, to show progress.
     fn bytes_behind(&self, from: u64) -> u64;
 }
 
 /// A log that is being written.
 pub trait LiveSource: Source {
-    /// Returns the end of the last durable frame.
+    /// Returns the end of the last durable frame, or of the last frame that was written if the log does not make frames
+    /// durable.
     fn durable(&self) -> u64;
 
-    /// Lets the log forget the frames before a position: a durable checkpoint holds them.
+    /// Allows the log to forget the frames before a position, because a durable checkpoint holds them.
     fn discard_before(&self, position: u64);
 }
 

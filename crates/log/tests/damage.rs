@@ -113,7 +113,7 @@ fn a_newer_format_is_refused() {
         assert_eq!(disk.operations(), operations, "nothing was changed");
         disk.set_bytes(name, whole);
     };
-    refuse("FORMAT", b"hotrow data directory, format 2\n".to_vec());
+    refuse("FORMAT", b"hotrow data directory, format 99\n".to_vec());
     let with_version = |name: &str, sum_at: usize, also: bool| {
         let mut bytes = disk.bytes(name);
         bytes[8] = 2;
@@ -144,7 +144,8 @@ fn the_log_is_shown_to_people() {
     };
     let time = |micros: i64| format!("of {micros}");
     show(&*disk, &log, None, &time, &mut add).expect("it is whole");
-    let mut frames = log.frames(0).expect("it is whole");
+    let start = check(&*disk, &log).expect("it is whole").checkpoint;
+    let mut frames = log.frames(start).expect("it is whole");
     let mut positions = Vec::new();
     while let Some(frame) = frames.next().expect("it is whole") {
         positions.push(frame.position);
@@ -161,6 +162,9 @@ fn the_log_is_shown_to_people() {
     };
     show(&*disk, &log, None, &time, &mut one).expect("it is whole");
     assert_eq!(first, lines[..1]);
+    let refused = show(&*disk, &log, Some(start - 1), &time, &mut |_| true);
+    let what = format!("the log begins at position {start}");
+    assert!(matches!(&refused, Err(Failure::Damage(damage)) if damage.what.starts_with(&what)), "{refused:?}");
     let refused = show(&*MemoryDisk::new(), &log, None, &time, &mut |_| true);
     assert!(matches!(refused, Err(Failure::Refused(text)) if text.contains("expected a data directory")));
 }

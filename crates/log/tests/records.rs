@@ -13,9 +13,8 @@ fn digits() -> impl Strategy<Value = Option<Digits>> {
 }
 
 fn scalar() -> impl Strategy<Value = Type> {
-    let precision = (1..29_u8).prop_flat_map(|precision| {
-        (0..=precision).prop_map(move |scale| Type::Numeric(Some(Precision { precision, scale })))
-    });
+    let precision = (1..=1_000_u16, -1_000..=1_000_i16)
+        .prop_map(|(precision, scale)| Type::Numeric(Some(Precision { precision, scale })));
     prop_oneof![
         Just(Type::Bool),
         Just(Type::Int2),

@@ -16,7 +16,7 @@ pub(crate) struct Fake {
     /// The names of all calls, in order.
     pub calls: Vec<&'static str>,
     /// The number of rows in the access set that was passed to each `begin`.
-    pub told: Vec<usize>,
+    pub announced: Vec<usize>,
     /// The concurrency control that each `begin` asked for.
     pub ways: Vec<Option<Concurrency>>,
     /// The isolation level that each `begin` asked for.
@@ -38,7 +38,7 @@ impl Transaction for Fake {
         self.calls.push("begin");
         self.ways.push(begin.concurrency);
         self.levels.push(begin.isolation);
-        self.told.push(begin.accesses.map_or(0, |accesses| accesses.rows().len()));
+        self.announced.push(begin.accesses.map_or(0, |accesses| accesses.rows().len()));
         Ok(())
     }
 

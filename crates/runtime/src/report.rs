@@ -98,7 +98,7 @@ pub struct Breakdown {
     pub inheritance_ns: u64,
     /// The time of all attempts in which they waited for locks.
     pub wait_ns: u64,
-    /// The time for the log: of handing it the changes, and of the wait until they are durable.
+    /// The time for the log: for handing the changes over, and for the wait until they are durable.
     pub log_ns: u64,
     /// The part of [`log_ns`](Self::log_ns) in which the transaction waited.
     pub log_wait_ns: u64,
@@ -109,9 +109,10 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// Divides the time of one transaction into its parts. `latency_ns` lasts from its first begin to its commit,
-    /// `retries_ns` from its first to its last begin; `counted` is what the engine counted meanwhile. The transaction
-    /// was suspended for `suspended_ns`, to wait or to back off. Reading the clock takes `clock_ns`.
+    /// Divides the time of one transaction into its parts. `latency_ns` is the time from the transaction's first begin
+    /// to the end of its commit, `retries_ns` that from its first to its last begin. `counted` has the engine's counts
+    /// of that time. The transaction was suspended for `suspended_ns`, to wait or to back off. One reading of the clock
+    /// takes `clock_ns`.
     ///
     /// The time between two readings of the clock includes one reading: half of the first, and half of the second. So
     /// the time of each timed call, of the lock manager or for inheritance, includes one reading, and so does the time

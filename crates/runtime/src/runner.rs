@@ -392,10 +392,10 @@ mod tests {
 
     #[test]
     fn accesses_are_told_unless_batching_is_off() {
-        for (batch, told) in [(true, vec![1, 1]), (false, vec![0, 0])] {
+        for (batch, announced) in [(true, vec![1, 1]), (false, vec![0, 0])] {
             let mut runner = runner(&[Abort::Conflict], |config| config.batch = batch);
             assert_eq!(runner.run(&ReadOne(Ok(1))), Ok(1));
-            assert_eq!(runner.transaction().told, told);
+            assert_eq!(runner.transaction().announced, announced);
         }
     }
 
@@ -418,14 +418,14 @@ mod tests {
     #[test]
     fn a_hint_is_no_longer_than_it_is_of_use() {
         // A set whose rows are locked is passed in full.
-        for (locks_accesses, told) in [(false, [HINT_ROWS_MAX, 0]), (true, [HINT_ROWS_MAX, HINT_ROWS_MAX + 1])] {
+        for (locks_accesses, announced) in [(false, [HINT_ROWS_MAX, 0]), (true, [HINT_ROWS_MAX, HINT_ROWS_MAX + 1])] {
             let mut runner = runner(&[], |_| ());
             runner.transaction().capabilities.locks_accesses = locks_accesses;
             let longest = HINT_ROWS_MAX as i64;
             for rows in [longest, longest + 1] {
                 assert_eq!(runner.run(&Tells(rows)), Ok(()));
             }
-            assert_eq!(runner.transaction().told, told);
+            assert_eq!(runner.transaction().announced, announced);
         }
     }
 

@@ -62,7 +62,7 @@ pub struct ServerConfig {
     pub stack_bytes: usize,
     /// The certificate and its key, or `None` if the server does not offer TLS.
     pub tls: Option<TlsFiles>,
-    /// The users that may connect, who prove their passwords by SCRAM-SHA-256. If it is `None`, every client may
+    /// The users that may connect. They prove their passwords by SCRAM-SHA-256. If it is `None`, every client may
     /// connect as any user.
     pub passwords: Option<Passwords>,
 }

@@ -233,7 +233,7 @@ impl Collector for Figures {
 /// The tables of a database: their names, numbers of rows and contention.
 type Tables = Vec<(String, u64, Contended)>;
 
-/// Writes the figures of the tables of each database, which are given with its name.
+/// Writes the metrics of all tables. `databases` has the name and the tables of each database.
 fn encode_tables(to: &mut Writer<'_, '_>, databases: &[(String, Tables)]) -> fmt::Result {
     let all = || {
         databases.iter().flat_map(|(database, tables)| {
@@ -330,7 +330,7 @@ impl Writer<'_, '_> {
         self.family((name, help, label), values.into_iter().map(|(of, value)| (of, ConstGauge::new(value))))
     }
 
-    /// Writes figures of one name, which differ in the value of a label.
+    /// Writes a metric with one label: a figure for each value of the label.
     fn family<'l, M: EncodeMetric + TypedMetric>(
         &mut self,
         (name, help, label): (&str, &str, &str),
@@ -339,7 +339,7 @@ impl Writer<'_, '_> {
         self.labelled(name, help, values.map(|(of, value)| ([(label, of)], value)))
     }
 
-    /// Writes figures of one name, which differ in the values of their labels.
+    /// Writes a metric with several labels: a figure for each combination of the labels' values.
     fn labelled<'l, M: EncodeMetric + TypedMetric, const N: usize>(
         &mut self,
         name: &str,

@@ -53,8 +53,9 @@ struct MachineOptions {
     places: usize,
 }
 
-/// The periods of a run, unless the user says otherwise: each second of a simulated core takes some real ones.
+/// The default of `--seconds`. It is short, because each second of a simulated core takes some real seconds.
 const SECONDS: &str = "0.02";
+/// The default of `--warmup`.
 const WARMUP: &str = "0.005";
 
 /// Runs the program.
@@ -123,7 +124,7 @@ fn list_machines() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Standard output, as a virtual thread may use it.
+/// Standard output for virtual threads: its calls run outside of the machine.
 struct Outside(io::Stdout);
 
 impl Write for Outside {
@@ -136,7 +137,7 @@ impl Write for Outside {
     }
 }
 
-/// Runs a command on a simulated machine.
+/// Runs a command on the simulated machine that the options choose, and prints a summary of the simulation.
 fn simulate(
     options: &MachineOptions,
     command: impl FnOnce(&mut dyn Write) -> Result<(), BenchError>,
@@ -173,7 +174,8 @@ fn simulate(
     Ok(())
 }
 
-/// Prints places in the code at which threads have waited for cache lines, with their shares of all such waits.
+/// Prints the given places in the code, with the number and mean time of the waits for cache lines there, and the share
+/// of all such waits.
 fn print_places(places: &[Place], report: &Report) -> io::Result<()> {
     if places.is_empty() {
         return Ok(());

@@ -42,7 +42,7 @@ pub(crate) const KNOWN: [Known; 5] = [
 /// Returns the machine of this name, or the one that the file of this name describes.
 ///
 /// # Errors
-/// There is neither, or the file does not say what it must. The message names what was expected.
+/// If there is neither, or the file is not a valid description of a machine. The message says what was expected.
 pub(crate) fn machine(name: &str) -> Result<Hardware, String> {
     let known = KNOWN.iter().find(|known| known.name == name);
     let text = match known {

@@ -1,4 +1,4 @@
-//! The `hotrow-sim` program: the benchmarks of `hotrow bench` on machines that nobody has here, in their time.
+//! The `hotrow-sim` program: the benchmarks of `hotrow bench` on simulated machines, measured in the machines' time.
 //!
 //! `bench/sim.sh` builds it, with the flags that it needs, and runs it. docs/simulation.md says what the figures mean.
 

@@ -19,7 +19,7 @@ use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};
 use std::collections::{HashMap, VecDeque};
 
-/// The key of an advisory lock.
+/// The key of an advisory lock: locks with different keys have nothing to do with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     /// The OID of the database of the sessions that use the lock.
@@ -27,7 +27,7 @@ pub(crate) struct Key {
     pub(crate) numbers: Numbers,
 }
 
-/// The number of an advisory lock, or its two numbers.
+/// The numbers that identify an advisory lock within its database: one of 64 bits, or two of 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Numbers {
     One(i64),

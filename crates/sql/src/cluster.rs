@@ -18,12 +18,12 @@ use hotrow_txn::{AdmissionStatistics, Engine, Isolation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The configuration of the SQL front end.
+/// The configuration of the databases of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The isolation level of transactions that do not set one.
     pub default_isolation: Isolation,
-    /// The maximum number of cached plans. A plan's key in the cache is the statement's text without its literals.
+    /// The maximum number of cached plans. Statements that differ only in their literals share a plan.
     pub plan_cache_entries: usize,
     /// The maximum number of portals that a session may have open.
     pub max_portals: usize,
@@ -33,13 +33,13 @@ pub struct Config {
     /// transactions block a wait. A session whose wait may be part of a cycle is aborted after this time, if all waits
     /// of the cycle have lasted as long. If `lock_timeout` is not set, it also limits how long a statement is retried.
     pub uncertain_wait: Duration,
-    /// How long a statement that meets a conflict is retried under an engine without waits, if neither `lock_timeout`
-    /// nor `deadlock_timeout` is set.
+    /// The maximum time for which a statement that meets conflicts is retried under an engine without waits, if neither
+    /// `lock_timeout` nor `deadlock_timeout` is set.
     pub conflict_wait: Duration,
     /// Whether sessions begin with `hotrow.early_release = hot`, if the engine can release locks early.
     pub early_release: bool,
-    /// The names of the engines under which a transaction can choose to be optimistic or pessimistic. The error for a
-    /// choice under any other engine lists them.
+    /// The names of the engines under which a transaction can choose to be optimistic or pessimistic. Under any other
+    /// engine, the error for such a choice lists these names.
     pub choosing_engines: Vec<&'static str>,
     /// The maximum number of retries of a statement outside a transaction block, after aborts that a retry can cure.
     pub max_retries: u32,
@@ -57,7 +57,7 @@ pub struct Config {
     pub times: Option<Arc<Times>>,
     /// The data directory of the database; `None` if it is in memory only.
     pub directory: Option<Arc<LiveDirectory>>,
-    /// The only user who may write backups, which are files on the server's machine; `None` if every user may.
+    /// The only user who may make backups, which are files on the server's machine. If it is `None`, every user may.
     pub administrator: Option<String>,
 }
 
@@ -95,12 +95,12 @@ pub struct Cluster {
     max_connections: AtomicU32,
     /// The time at which the databases were opened, in microseconds since 2000-01-01 UTC.
     started: i64,
-    /// The number of transaction numbers that have been assigned.
+    /// The number of transaction numbers that have been assigned so far.
     transactions: AtomicU64,
     pub(crate) activity: Activity,
     pub(crate) contention: Contention,
     pub(crate) advisory: AdvisoryLocks,
-    /// The queues of statements that are retried in place of a wait.
+    /// The queues of statements that retry because their engine does not wait.
     pub(crate) turns: Arc<Turns>,
     /// The admission control of transaction blocks that abort each other, or `None` if [`Config::holds_back`] is off or
     /// the engine has its own.
@@ -114,7 +114,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Makes the state of databases over an engine. There are no sessions. One of the databases is `postgres`.
+    /// Makes the state of these databases over an engine. One of the databases must be `postgres`. There are no
+    /// sessions yet.
     pub(crate) fn new(engine: Arc<dyn Engine>, databases: Vec<Contents>, config: Config) -> Self {
         meter::watch(config.memory_limit.bytes().unwrap_or(usize::MAX));
         let admission = (config.holds_back && engine.admission().is_none()).then(Arc::default);
@@ -144,18 +145,19 @@ impl Cluster {
         self.by_name().values().cloned().collect()
     }
 
-    /// Returns the contents of the database with this name. As long as the caller keeps them, the database stays.
+    /// Returns the contents of the database with this name, or `None` if there is none. The database cannot be dropped
+    /// as long as the caller keeps the contents.
     pub(crate) fn database(&self, name: &str) -> Option<Arc<Contents>> {
         self.by_name().get(name).cloned()
     }
 
-    /// Adds a database.
+    /// Adds a database to the list.
     pub(crate) fn add(&self, contents: Arc<Contents>) {
         self.by_name().insert(contents.name.clone(), contents);
     }
 
-    /// Takes a database away, so that nobody connects to it any more. Returns `None` if it is not there, or if there is
-    /// a session or another handle of it.
+    /// Removes a database from the list, so that no session can connect to it any more. Returns `None` if there is no
+    /// such database, or if a session or another handle of it exists.
     pub(crate) fn take(&self, name: &str) -> Option<Arc<Contents>> {
         let mut databases = self.by_name();
         // Handles are made of this one, under the mutex: none can be made meanwhile.
@@ -194,7 +196,7 @@ impl Cluster {
         self.started
     }
 
-    /// Returns a new transaction number, which no other transaction of this database has.
+    /// Returns a new transaction number, which no other transaction of the server has.
     pub(crate) fn next_transaction(&self) -> u64 {
         // The first ones are PostgreSQL's own.
         self.transactions.fetch_add(1, Ordering::Relaxed) + 3

@@ -21,7 +21,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Appends the numbers at which the sequences stand to the log, so that the next process skips none.
+    /// Appends the present numbers of all sequences to the log, so that the next process skips none.
     pub(crate) fn store_places(&self) {
         if let Some(log) = self.places() {
             self.catalog.sequences().iter().for_each(|sequence| sequence.place.store(log));
@@ -33,7 +33,8 @@ impl Contents {
         self.stored.as_ref().map(Stored::places)
     }
 
-    /// Returns the engine's numbers of all committed tables, and of those with the definitions.
+    /// Returns the engine's numbers of all committed tables, and of the tables that store the definitions and the
+    /// sequences' places.
     pub(crate) fn all_tables(&self) -> Vec<TableId> {
         let tables = self.catalog.tables();
         let stored = self.stored.iter().flat_map(Stored::tables);

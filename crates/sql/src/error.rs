@@ -9,7 +9,7 @@ use std::fmt;
 pub struct SqlState([u8; 5]);
 
 impl SqlState {
-    /// Returns the SQLSTATE of five digits and capital letters, or `None` if `code` is anything else.
+    /// Returns the SQLSTATE with this code, or `None` if `code` does not consist of five digits and capital letters.
     pub const fn of(code: &str) -> Option<Self> {
         let [a, b, c, d, e] = *code.as_bytes() else { return None };
         let code = [a, b, c, d, e];
@@ -57,7 +57,7 @@ pub struct SqlError {
 // Errors are small, since every statement, row and expression returns a `Result` with one.
 const _: () = assert!(size_of::<SqlError>() < 128);
 
-/// The rule that a row violated, in parts, so that a client can word the error itself.
+/// The rule that a row violated, in parts from which a client can make an error message of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// The table's schema.
@@ -70,7 +70,7 @@ pub struct Subject {
     pub constraint: Option<String>,
 }
 
-/// The message of an error that drivers look for.
+/// The message for a prepared statement whose result has other columns than before. Drivers recognise this error.
 const CHANGED_RESULT: &str = "cached plan must not change result type";
 
 impl SqlError {
@@ -87,13 +87,13 @@ impl SqlError {
         }
     }
 
-    /// Returns the error of a statement whose result has other columns than the client was told.
+    /// Returns the error 0A000 for a statement whose result has other columns than the client has been told.
     pub(crate) fn changed_result() -> Self {
         Self::new(state::FEATURE_NOT_SUPPORTED, CHANGED_RESULT)
     }
 
-    /// Returns the name of PostgreSQL's function that reports this error, if drivers know the error by it: they prepare
-    /// the statement again.
+    /// Returns the name of the function that reports this error in PostgreSQL, if drivers recognise the error by that
+    /// name: they prepare the statement again. Returns `None` for any other error.
     pub fn routine(&self) -> Option<&'static str> {
         (self.message == CHANGED_RESULT).then_some("RevalidateCachedQuery")
     }
@@ -128,7 +128,7 @@ impl SqlError {
         self
     }
 
-    /// Returns the subject of the error, which is made if the error has none.
+    /// Returns the subject of the error. If the error has none, gives it an empty one.
     pub(crate) fn about(&mut self) -> &mut Subject {
         self.subject.get_or_insert_default()
     }
@@ -139,8 +139,8 @@ impl SqlError {
         self
     }
 
-    /// Returns the error with a place in a body appended to its context. The position is removed, since it counts in
-    /// the text of the body, which is no part of the client's statement.
+    /// Returns the error with a place in a body appended to its context, and without its position, which would be one
+    /// in the text of the body rather than in the client's statement.
     pub(crate) fn within(self, here: String) -> Self {
         let context = match &self.context {
             Some(inner) => format!("{inner}\n{here}"),

@@ -40,11 +40,11 @@
 //!
 //! Hotrow follows PostgreSQL in syntax, types, messages and error codes. Differences that a user can see:
 //!
-//! - Text is ordered by its bytes (collation C); the time zone is UTC; a `numeric` has up to 28 digits.
-//! - The bodies of procedures have DECLARE, INTO, assignment and IF beside statements, whatever language they
-//!   name.
+//! - Text is ordered by its bytes (collation C).
 //! - A statement that is not supported is refused with 0A000.
 //! - COPY and DDL work on whole tables: a changed definition is a new table with the rows of the old one.
+//!
+//! docs/sql.md lists all others.
 
 mod activity;
 mod admission;

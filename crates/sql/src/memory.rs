@@ -39,7 +39,7 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            // Relaxed: a figure, which orders nothing.
+            // Relaxed, because the counter orders no other memory accesses.
             SET_ASIDE.fetch_sub(self.bytes, Ordering::Relaxed);
         }
     }
@@ -182,7 +182,7 @@ impl MemoryLimit {
     /// # Errors
     /// 53200 if there is not enough memory.
     pub(crate) fn set_aside_bytes(self, bytes: u64) -> Result<Room, SqlError> {
-        // Relaxed: as where it is given back.
+        // Relaxed, as when the bytes are released.
         let all = SET_ASIDE.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let room = Room { bytes };
         let all = usize::try_from(all).unwrap_or(usize::MAX);

@@ -22,7 +22,8 @@ pub const LONGEST_NAME: usize = 63;
 pub struct Schema {
     /// The comment that COMMENT ON SCHEMA has set.
     pub comment: Option<String>,
-    /// Whether the schema has been dropped. Only `public` is kept then: it would be there without a definition.
+    /// Whether the schema has been dropped. Only the schema `public` has a definition for this, because it exists
+    /// without a definition.
     pub is_dropped: bool,
 }
 
@@ -92,15 +93,17 @@ fn cut(text: &str, bytes: usize) -> &str {
 pub struct SearchPath {
     /// The schemas, in the order in which relations are looked up in them. Not all of them need exist.
     pub schemas: Vec<String>,
-    /// Whether the first schema is that of the session's temporary relations, and the setting does not mention it. New
-    /// relations do not go there.
+    /// Whether the first schema is that of the session's temporary relations, which the setting does not contain. New
+    /// relations are not created there.
     pub starts_implicitly: bool,
-    /// The version of the session's temporary relations, which decides what names mean.
+    /// The version of the session's temporary relations. It changes whenever names may get another meaning through
+    /// them.
     pub version: u64,
 }
 
 impl SearchPath {
-    /// Appends a text that is different for search paths by which names may have different meanings.
+    /// Appends the path's part of the key of a cached plan. Two paths by which a name may have different meanings have
+    /// different keys.
     pub fn push_key(&self, key: &mut String) {
         for schema in &self.schemas {
             key.push_str(schema);
@@ -149,7 +152,7 @@ pub fn parse_path(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Returns the name for which the catalog keeps the OID of a schema.
+/// Returns the name under which the catalog keeps the OID of a schema. No relation has such a name.
 pub fn numbered(schema: &str) -> String {
     format!("\0schema\0{schema}")
 }
@@ -164,7 +167,7 @@ pub(crate) fn undefined_table(name: &str) -> SqlError {
     SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", shown(name)))
 }
 
-/// Returns the error, with this message, for what only tables can have done to them.
+/// Returns the error 42809 with this message, for an operation that materialized views do not support.
 pub(crate) fn not_for_materialized(message: String) -> SqlError {
     SqlError::new(state::WRONG_OBJECT_TYPE, message).detail("This operation is not supported for materialized views.")
 }
@@ -184,7 +187,7 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The words that need quotes to be names, in alphabetical order.
+/// The words that must be quoted when they are names, in alphabetical order.
 #[rustfmt::skip]
 const RESERVED: [&str; 151] = [
     "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization", "between",

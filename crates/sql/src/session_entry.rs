@@ -73,8 +73,8 @@ pub(crate) struct ClientInfo {
     pub(crate) deadlock_timeout: Option<Duration>,
 }
 
-/// The connection of a session, through which other sessions can cancel its statement, end it, or tell it of
-/// notifications.
+/// The connection of a session. Through it, other sessions can cancel the session's statement, end the session, or
+/// announce notifications.
 pub trait Backend: Send + Sync {
     /// Cancels the statement that runs, if there is one.
     fn cancel(&self);
@@ -82,8 +82,8 @@ pub trait Backend: Send + Sync {
     /// Ends the session. Its transaction is rolled back, and its client receives an error that gives the reason.
     fn terminate(&self);
 
-    /// Makes the connection look for notifications, which have come for the session. The session may be running a
-    /// statement, or waiting for its client.
+    /// Announces that there are notifications for the session, so that the connection takes them. The session may be
+    /// running a statement, or waiting for its client.
     fn notify(&self);
 }
 
@@ -91,7 +91,7 @@ pub trait Backend: Send + Sync {
 pub(crate) struct SessionEntry {
     pub(crate) counters: Counters,
     pub(crate) user: String,
-    /// The name of the session's database, and its OID.
+    /// The name of the session's database.
     pub(crate) database: Arc<str>,
     pub(crate) database_number: u32,
     /// When the session began, in microseconds since 2000-01-01 UTC.
@@ -99,12 +99,12 @@ pub(crate) struct SessionEntry {
     pub(crate) waiter: Waiter,
     /// The session's locks on tables.
     pub(crate) tables: Arc<ShownLocks>,
-    /// The channels on which the session listens, and the notifications that have come for it.
+    /// The channels on which the session listens, and the notifications that its client has not been sent.
     pub(crate) mailbox: Mailbox,
     pid: AtomicI32,
     /// The time at which the session's transaction began, or [`NONE`].
     transaction: AtomicI64,
-    /// The transaction in the engine: [`OUTSIDE`], [`BEGUN`] or [`EXCLUDES`].
+    /// The state of the session's transaction in the engine: [`OUTSIDE`], [`BEGUN`] or [`EXCLUDES`].
     engine: AtomicU8,
     /// Whether the session may hold advisory locks.
     advisory: AtomicBool,
@@ -116,9 +116,13 @@ pub(crate) struct SessionEntry {
 /// The time that stands for "no transaction".
 const NONE: i64 = i64::MIN;
 
-/// The states of a transaction in the engine: it has not begun; it has begun; it excludes all others from the database.
+/// The state of a transaction that has not begun in the engine.
 const OUTSIDE: u8 = 0;
+
+/// The state of a transaction that has begun in the engine.
 const BEGUN: u8 = 1;
+
+/// The state of a transaction that has begun in the engine and excludes all others from the database.
 const EXCLUDES: u8 = 2;
 
 impl SessionEntry {

@@ -12,8 +12,8 @@ use hotrow_storage::TableId;
 use hotrow_sync::Arc;
 use std::ops::Deref;
 
-/// The state that all sessions of a database share, except for the plans. It dereferences to [`Cluster`], which has
-/// what they share with the sessions of other databases.
+/// The state that the sessions of a database share, apart from the plans. It dereferences to [`Cluster`], which holds
+/// the state that they share with the sessions of the other databases.
 pub struct Shared {
     cluster: Arc<Cluster>,
     contents: Arc<Contents>,

@@ -6,7 +6,7 @@ use common::{database, outcome, run, session};
 use hotrow_sql::Session;
 
 /// Statements that make a definition with values, labels or the name of the type `mood`.
-const USERS: [&str; 10] = [
+const USERS: [&str; 11] = [
     "create table u (m mood)",
     "create table u (a int default length('sad'::mood::text))",
     "create table u as select 'sad'::mood as m",
@@ -17,7 +17,12 @@ const USERS: [&str; 10] = [
     "create view v as select id from t where m = 'sad'",
     "create view v as select 'sad'::mood::text as x",
     "create procedure p(given mood default 'sad') begin atomic select 1; end",
+    "create trigger c before insert on t for each row when (new.m = 'sad') execute function f()",
 ];
+
+/// Statements that make the type, a table with a column of it, and a trigger's function.
+const SETUP: &str = "create type mood as enum ('sad', 'happy'); create table t (id int primary key, m mood);
+    create function f() returns trigger language plpgsql as $$ begin return new; end $$";
 
 /// Changes of the type that have to see all definitions that use it.
 const CHANGES: [&str; 4] = [
@@ -40,7 +45,7 @@ fn a_change_of_a_type_waits_for_definitions_that_use_it() {
         for change in CHANGES {
             let database = database("ilock");
             let (mut first, mut second) = (session(&database), session(&database));
-            run(&mut first, "create type mood as enum ('sad', 'happy'); create table t (id int primary key, m mood)");
+            run(&mut first, SETUP);
             run(&mut first, &format!("begin; {user}"));
             run(&mut second, "set lock_timeout = '10ms'");
             assert_eq!(outcome(&mut second, change), "55P03", "{user}: {change}");
@@ -56,7 +61,7 @@ fn a_definition_waits_for_a_change_of_its_type() {
     for user in USERS {
         let database = database("ilock");
         let (mut first, mut second) = (session(&database), session(&database));
-        run(&mut first, "create type mood as enum ('sad', 'happy'); create table t (id int primary key, m mood)");
+        run(&mut first, SETUP);
         run(&mut first, "begin; alter type mood add value 'new'");
         run(&mut second, "set lock_timeout = '10ms'");
         assert_eq!(outcome(&mut second, user), "55P03", "{user}");
@@ -104,6 +109,25 @@ fn a_label_in_the_default_of_an_argument_keeps_its_name() {
             ("drop procedure p", "DROP PROCEDURE"),
             ("alter type mood rename value 'sad' to 'low'", "ALTER TYPE"),
             ("drop type mood", "DROP TYPE"),
+        ],
+    );
+}
+
+#[test]
+fn a_label_in_the_condition_of_a_trigger_keeps_its_name() {
+    let database = database("ilock");
+    let mut session = session(&database);
+    run(&mut session, SETUP);
+    run(&mut session, "create trigger c before insert on t for each row when (new.m <> 'sad') execute function f()");
+    check(
+        &mut session,
+        &[
+            ("alter type mood rename value 'sad' to 'low'", "0A000"),
+            ("alter type mood rename value 'happy' to 'high'", "ALTER TYPE"),
+            ("insert into t values (1, 'sad'), (2, 'high')", "INSERT 0 2"),
+            ("drop trigger c on t", "DROP TRIGGER"),
+            ("alter type mood rename value 'sad' to 'low'", "ALTER TYPE"),
+            ("select m from t order by id", "low high"),
         ],
     );
 }

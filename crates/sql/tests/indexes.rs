@@ -120,6 +120,30 @@ fn cached_plans_follow_the_indexes() {
     all("no index again");
 }
 
+/// Without ORDER BY, rows come in the order of the index that finds them.
+#[test]
+fn plain_statements_use_the_indexes_of_temporary_and_other_tables() {
+    for create in ["create table", "create temp table"] {
+        let database = database("ilock");
+        let mut session = session(&database);
+        run(&mut session, &format!("{create} t (id int primary key, s text, n int)"));
+        let cases = [
+            (
+                "insert into t values (1, 'open', 9), (2, 'shut', 8), (3, 'open', 7)",
+                "select id from t where s = 'open' and n > 0",
+                "1 3",
+            ),
+            ("create index t_open on t (n) where s = 'open'", "select id from t where s = 'open' and n > 0", "3 1"),
+            ("drop index t_open; create index t_sum on t ((n + 77))", "select id from t where n + 77 > 0", "3 2 1"),
+            ("drop index t_sum", "select id from t where n + 77 > 0", "1 2 3"),
+        ];
+        for (change, sql, expected) in cases {
+            run(&mut session, change);
+            assert_eq!(outcome(&mut session, sql), expected, "{create}, after {change}: {sql}");
+        }
+    }
+}
+
 #[test]
 fn indexes_of_dumps_serve_the_queries_of_applications() {
     check(

@@ -16,7 +16,7 @@ use hotrow_storage::{
     Collector, Column, HashIndex, IndexRef, Key, KeyShape, OrderedIndex, Participant, Row, StoredTable, TableId,
     TableSchema, Type, VersionHeader, VersionMemory, VersionTable, mix,
 };
-use hotrow_sync::{Arc, OnceLock, RwLock};
+use hotrow_sync::{Arc, OnceLock, RwLock, prefetch_bytes};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Bound;
@@ -143,7 +143,9 @@ impl Index for OwnHashBatched {
         let guard = self.0.participant.guard();
         keys.iter().for_each(|&key| self.0.index.prefetch_slot(guard, mix(key)));
         for &key in keys {
-            self.0.index.prefetch_target(guard, mix(key));
+            if let Some(record) = self.0.index.target(guard, mix(key)) {
+                prefetch_bytes(std::ptr::without_provenance(record), size_of::<Record>());
+            }
         }
         self.0.get_all(keys)
     }

@@ -1,11 +1,15 @@
 //! Arrays: sequences of values of one type, as bytes in the form that a row holds.
 //!
 //! The bytes are a tag of the elements' type, the number of elements (four bytes, little-endian), and the elements: a
-//! zero byte for NULL, otherwise a one and the value; a string has its length before it (four bytes).
+//! zero byte for NULL, otherwise a one and the value; a string has its length before it (four bytes). A `numeric` has
+//! its form of 16 bytes, or 16 bytes that begin with `FF` and then its longer form as a string.
 
 use crate::{Digits, EnumId, Interval, Precision, Type, Value};
-use rust_decimal::Decimal;
+use hotrow_numeric::{FIXED_BYTES, Numeric};
 use std::borrow::Cow;
+
+/// The first byte of the 16 bytes that stand before a number with a longer form.
+const LONG_NUMBER: u8 = 0xFF;
 
 /// The type of an array's elements: any type that is not an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -280,6 +284,14 @@ impl<'a> Elements<'a> {
         Some(string)
     }
 
+    fn numeric(&mut self) -> Option<Numeric> {
+        let head: [u8; FIXED_BYTES] = self.take()?;
+        match head[0] {
+            LONG_NUMBER => self.string().map(Numeric::from_bytes),
+            _ => Some(Numeric::from_fixed(head)),
+        }
+    }
+
     fn value(&mut self) -> Option<Value<'a>> {
         if self.take()? == [0] {
             return Some(Value::Null);
@@ -293,7 +305,7 @@ impl<'a> Elements<'a> {
             Element::Int8 => Value::Int8(i64::from_le_bytes(self.take()?)),
             Element::Float4 => Value::Float4(f32::from_le_bytes(self.take()?)),
             Element::Float8 => Value::Float8(f64::from_le_bytes(self.take()?)),
-            Element::Numeric(_) => Value::Numeric(Decimal::deserialize(self.take()?)),
+            Element::Numeric(_) => Value::Numeric(self.numeric()?),
             Element::Char(_) | Element::Varchar(_) | Element::Text | Element::Name => {
                 Value::text(std::str::from_utf8(self.string()?).unwrap_or_default())
             }
@@ -356,12 +368,24 @@ impl ArrayBuilder {
             }
             Value::Float4(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
             Value::Float8(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
-            Value::Numeric(value) => self.bytes.extend_from_slice(&value.serialize()),
+            Value::Numeric(value) => self.numeric(value),
             Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => self.string(text.as_bytes()),
             Value::Bytea(bytes) => self.string(bytes),
             Value::Uuid(bytes) => self.bytes.extend_from_slice(bytes),
             Value::Array(_) => panic!("an array has no arrays among its elements"),
         }
+    }
+
+    fn numeric(&mut self, value: &Numeric) {
+        if let Some(fixed) = value.to_fixed() {
+            return self.bytes.extend_from_slice(&fixed);
+        }
+        let mut head = [0; FIXED_BYTES];
+        head[0] = LONG_NUMBER;
+        self.bytes.extend_from_slice(&head);
+        let mut long = Vec::new();
+        value.write_bytes(&mut long);
+        self.string(&long);
     }
 
     fn string(&mut self, bytes: &[u8]) {
@@ -389,7 +413,14 @@ mod tests {
         let elements = [
             (Element::Int4, vec![Value::Int4(-1), Value::Null, Value::Int4(i32::MAX)]),
             (Element::Text, vec![Value::text(""), Value::text("å b"), Value::Null]),
-            (Element::Numeric(None), vec![Value::Numeric(Decimal::new(150, 2))]),
+            (
+                Element::Numeric(None),
+                vec![
+                    Value::Numeric(Numeric::new(150, 2)),
+                    Value::Numeric(Numeric::NAN),
+                    Value::Numeric(Numeric::new(i128::MAX, 40)),
+                ],
+            ),
             (Element::Bytea, vec![Value::Bytea(vec![0, 255].into())]),
             (Element::Uuid, vec![Value::Uuid([7; 16])]),
             (Element::Json, vec![Value::Json("[1]".into()), Value::Null]),

@@ -3,7 +3,7 @@
 use crate::array::{Array, Element};
 use crate::enumeration::EnumId;
 use crate::interval::Interval;
-use rust_decimal::Decimal;
+use hotrow_numeric::Numeric;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub enum Type {
     Float4,
     /// `double precision`, 8 bytes
     Float8,
-    /// `numeric(precision, scale)`; without a precision, any of up to 28 digits
+    /// `numeric(precision, scale)`; without a precision, a number with any digits
     Numeric(Option<Precision>),
     /// `char(n)`: blank-padded to n characters
     Char(u32),
@@ -100,10 +100,19 @@ impl Digits {
 /// The numbers of digits of a `numeric`: in total, and after the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Precision {
-    /// The total number of decimal digits, 1 to 255. No value has more than 28.
-    pub precision: u8,
-    /// The digits after the point, 0 to `precision`, and at most 28.
-    pub scale: u8,
+    /// The total number of decimal digits, 1 to 1,000.
+    pub precision: u16,
+    /// The digits after the point, -1,000 to 1,000. Numbers of a negative scale are rounded before the point.
+    pub scale: i16,
+}
+
+impl Precision {
+    /// Whether every number with these digits has a form of 16 bytes: at most 28 digits, none of them farther than 28
+    /// places behind the point.
+    pub fn is_fixed(self) -> bool {
+        const DIGITS: u16 = 28;
+        self.precision <= DIGITS && (0..=DIGITS as i16).contains(&self.scale)
+    }
 }
 
 impl Type {
@@ -116,15 +125,17 @@ impl Type {
     /// `interval`, without a number of digits
     pub const INTERVAL: Self = Type::Interval(None);
 
-    /// Returns the size of a value in the row's fixed part, and its alignment, both in bytes; `None` for strings and
-    /// arrays, whose size varies.
+    /// Returns the size of a value in the row's fixed part, and its alignment, both in bytes; `None` for strings,
+    /// arrays and numbers of any length, whose size varies.
     pub fn fixed_size(self) -> Option<(usize, usize)> {
         match self {
             Type::Bool => Some((1, 1)),
             Type::Int2 => Some((2, 2)),
             Type::Int4 | Type::Oid | Type::Reg(_) | Type::Enum(_) | Type::Float4 | Type::Date => Some((4, 4)),
             Type::Int8 | Type::Float8 | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) => Some((8, 8)),
-            Type::Numeric(_) | Type::Uuid | Type::Interval(_) => Some((16, 8)),
+            Type::Numeric(Some(precision)) if precision.is_fixed() => Some((16, 8)),
+            Type::Uuid | Type::Interval(_) => Some((16, 8)),
+            Type::Numeric(_) => None,
             Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => None,
             Type::Name | Type::Json | Type::Jsonb => None,
         }
@@ -215,7 +226,7 @@ pub enum Value<'a> {
     /// `double precision`
     Float8(f64),
     /// `numeric`
-    Numeric(Decimal),
+    Numeric(Numeric),
     /// `char`, `varchar`, `text`
     Text(Cow<'a, str>),
     /// `json`

@@ -32,8 +32,8 @@ pub enum Abort {
     Cancelled,
     /// The engine ran out of something that it needs, such as memory or transaction slots.
     Resources,
-    /// The log failed while the transaction waited at its commit until its record was durable. The transaction is
-    /// committed in memory; whether it is there after a restart is not known.
+    /// The log failed while the transaction waited at its commit for its record to become durable. The transaction is
+    /// committed in memory; whether it will be there after a restart is not known.
     LogFailed,
     /// The transaction's own code gave up and keeps the reason, or it made a call that is not allowed, such as a write
     /// in a read-only transaction.

@@ -21,7 +21,7 @@ pub trait Engine: Inspection + Send + Sync {
     fn admits(&self, schema: &TableSchema) -> Result<(), String>;
 
     /// Makes the engine pass a redo record of each later commit, load, and creation or drop of a table to `sink`. The
-    /// sink gets no record of the tables that exist already.
+    /// sink gets no record of the tables that exist already, nor of those that are [unlogged](TableSchema::unlogged).
     ///
     /// # Panics
     /// If there is a sink already.
@@ -38,7 +38,7 @@ pub trait Engine: Inspection + Send + Sync {
     ///
     /// # Panics
     /// If the engine does not [admit](Self::admits) the schema, if there is a table with this number, or if the number
-    /// is a million or more.
+    /// is about four billion or more.
     fn restore_table(&self, table: TableId, schema: TableSchema);
 
     /// Makes sure that tables that are made later have numbers of at least `first`: lower ones were given to tables
@@ -65,11 +65,17 @@ pub trait Engine: Inspection + Send + Sync {
     fn layout(&self, table: TableId) -> Arc<RowLayout>;
 
     /// Inserts rows outside any transaction, visible at once, into a table that no transaction uses yet. Many threads
-    /// may load at once. A few dozen rows at a time load faster than one at a time. The error has the number of a row
-    /// among `rows`, and the index that has its key already; the rows before it are there then, and no others.
+    /// may load at once. A few dozen rows at a time may load faster than one at a time.
+    ///
+    /// # Errors
+    /// If a unique index has the key of a row already: returns the position of that row in `rows`, and the index. The
+    /// rows before it were inserted then, and no others.
     fn load_rows(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)>;
 
-    /// Inserts one row, as [`load_rows`](Self::load_rows) does. The error names the index that has its key already.
+    /// Inserts one row, as [`load_rows`](Self::load_rows) does.
+    ///
+    /// # Errors
+    /// If a unique index has the row's key already. Nothing was changed then.
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
         self.load_rows(table, &[row]).map_err(|(_, duplicate)| duplicate)
     }

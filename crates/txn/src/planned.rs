@@ -6,7 +6,7 @@ use hotrow_sync::Arc;
 
 /// The part of a transaction's interface for a caller that makes access sets, because the engine [needs
 /// them](crate::Capabilities::needs_accesses). For other engines `schema_of` returns `None`, and `add_missing` adds
-/// nothing. Procedures [announce](Self::announce) rows whose keys they learn while they run.
+/// nothing. A procedure [announces](Self::announce) rows whose keys it learns while it runs.
 pub trait Planned {
     /// Returns a table's definition, from which the caller learns how to make keys; `None` if there is no such table,
     /// or no transaction runs.

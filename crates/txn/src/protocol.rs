@@ -35,8 +35,9 @@ pub trait Duties: Send {
         None
     }
 
-    /// Whether waits of its transactions are no reason for the worker to keep fewer of them under way: the waits may be
-    /// for messages from other workers, or messages may take switches of threads, which many transactions share.
+    /// Whether a pool lets the worker keep as many transactions under way even if they often wait. By default it does
+    /// not: see [`LoadLimit`](crate::LoadLimit). An engine returns true if its transactions wait for messages from
+    /// other workers, or if messages take switches of threads, which many transactions can share.
     fn ignores_waits(&self) -> bool {
         false
     }

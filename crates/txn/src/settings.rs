@@ -29,9 +29,9 @@ pub struct Settings {
     /// The percentage of the recent requests for a lock that must have met latch contention for the lock to be hot, for
     /// engines that pass hot locks on. With 0 every lock is hot; `None` means the engine's default.
     pub hot_percent: Option<u8>,
-    /// The number of transactions, one after the other, that may leave a lock unused that was passed on to them before
-    /// it is released, for engines that pass locks on. With 0, as in the paper, the first one releases it; `None` means
-    /// the engine's default.
+    /// The number of successive transactions of a thread that may leave a lock that was passed on to them unused,
+    /// before the lock is released. It is for engines that pass locks on. With 0, as in the paper, the first such
+    /// transaction releases the lock; `None` means the engine's default.
     pub momentum: Option<u8>,
     /// The time that a message between two partitions takes in addition to its real time. With it, the effects of a
     /// network can be studied on one machine.

@@ -20,7 +20,7 @@ pub struct Statistics {
     pub lock_manager_ns: u64,
     /// The calls of the lock manager that were timed; for each, the clock is read before and after.
     pub timed_calls: u64,
-    /// The counts of contention analyses.
+    /// The counts of contention analyses of the engine's lock manager.
     pub analyses: AnalysisCounts,
     /// The messages sent to other partitions; or those that carry lock requests and grants between execution threads
     /// and concurrency-control threads, also where one thread has both roles. Releases are not among the latter.
@@ -39,20 +39,20 @@ pub struct Statistics {
     pub hierarchy: HierarchyStatistics,
 }
 
-/// The times for the log of the database, measured as all [times](Statistics::timed) are. The clock is read twice for
-/// each of the two, in each commit.
+/// The times that commits spend on the log of the database, measured as all [times](Statistics::timed) are. In each
+/// commit the clock is read before and after each of the two steps: handing the changes over, and the wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogTimes {
     /// The commits that were timed.
     pub commits: u64,
     /// The nanoseconds in which changes were handed to the log.
     pub append_ns: u64,
-    /// The nanoseconds in which transactions waited until they were durable.
+    /// The nanoseconds in which transactions waited for their commits to become durable.
     pub wait_ns: u64,
 }
 
 impl LogTimes {
-    /// Adds the times of a commit. Both are zero if it was not timed, and then it does not count.
+    /// Adds the times of a commit. If both are zero, the commit was not timed and is not counted.
     #[inline]
     pub fn add_commit(&mut self, append_ns: u64, wait_ns: u64) {
         if append_ns > 0 || wait_ns > 0 {
@@ -82,9 +82,9 @@ impl LogTimes {
 pub struct AnalysisCounts {
     /// The number of analyses.
     pub runs: u64,
-    /// The number of transactions that they found.
+    /// The number of blocked transactions that the analyses found able to run.
     pub found: u64,
-    /// The number of bits that they set.
+    /// The number of bits that the analyses set in the bit arrays by which they detect conflicts.
     pub bits: u64,
 }
 

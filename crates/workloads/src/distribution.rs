@@ -97,7 +97,8 @@ impl Zipf {
     /// Draws a rank, from zero.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
-        /// The blocks of code that stand for the logarithm and the exponential function.
+        /// The number of basic blocks that the simulated machine counts for the logarithms and exponential functions of
+        /// one round.
         const FUNCTIONS_BLOCKS: u64 = 55;
         loop {
             hotrow_sync::count_work(FUNCTIONS_BLOCKS);

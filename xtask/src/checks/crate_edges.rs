@@ -14,9 +14,10 @@ struct Arrow {
 
 const ARROWS: &[Arrow] = &[
     Arrow { name: "hotrow-sync", may_use: &[], why: "sync is the bottom: everything stands on it" },
+    Arrow { name: "hotrow-numeric", may_use: &[], why: "numeric is about numbers and knows nothing of a database" },
     Arrow {
         name: "hotrow-storage",
-        may_use: &["hotrow-sync"],
+        may_use: &["hotrow-sync", "hotrow-numeric"],
         why: "storage keeps rows and names no protocol and no transaction",
     },
     Arrow {
@@ -41,7 +42,7 @@ const ARROWS: &[Arrow] = &[
     },
     Arrow {
         name: "hotrow-sql",
-        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn", "hotrow-log", "hotrow-runtime"],
+        may_use: &["hotrow-sync", "hotrow-numeric", "hotrow-storage", "hotrow-txn", "hotrow-log", "hotrow-runtime"],
         why: "SQL is compiled once, over dyn Transaction: it knows no protocol and no socket",
     },
     Arrow {
@@ -117,6 +118,8 @@ const TEST_ARROWS: &[(&str, &str, &str)] = &[
 /// Third-party crates with the crates of the workspace that may depend on them. Each belongs to one crate, or to both
 /// ends of a connection, so that it can be replaced there.
 const KEPT_IN: &[(&str, &[&str])] = &[
+    ("num-bigint", &["hotrow-numeric"]),
+    ("rust_decimal", &["hotrow-numeric"]),
     ("sqlparser", &["hotrow-sql"]),
     ("pgwire", &["hotrow-server"]),
     ("tokio", &["hotrow-server", "hotrow-bench"]),

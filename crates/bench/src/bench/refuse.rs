@@ -68,8 +68,9 @@ fn refuse_over_wire<W: Workload>(drivers: Drivers<W>, run: &RunOptions) -> Resul
     }
 }
 
-/// Refuses a pipeline of transactions of several statements, which would be in each other's blocks, and more
-/// transactions under way than the clients have memory for.
+/// Refuses a pipeline of transactions of several statements, because the transactions of a connection would be in one
+/// transaction block. Also refuses more than [`UNDER_WAY_MAX`] transactions under way, because the clients need memory
+/// for each.
 fn refuse_pipeline(run: &RunOptions) -> Result<(), BenchError> {
     let (clients, pipeline) = (run.wire.clients(), run.wire.pipeline());
     if pipeline > 1 && run.wire.by() != By::Call {
@@ -135,8 +136,8 @@ fn refuse_models(run: &RunOptions) -> Result<(), BenchError> {
     }
 }
 
-/// Refuses an engine with a log without a folder for it, a folder without such an engine, and a log of something that
-/// is no engine.
+/// Refuses a log for anything but an engine, an engine with a log if there is no `--data` folder for it, and a `--data`
+/// folder if no engine has a log.
 fn refuse_data(run: &RunOptions) -> Result<(), BenchError> {
     let logged = run.engines.iter().find(|name| durability_of(name).is_some());
     let what = match (logged, &run.data) {

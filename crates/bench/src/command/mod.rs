@@ -79,8 +79,8 @@ pub(crate) trait WithWorkload {
 }
 
 impl BenchCommand {
-    /// Returns what a run of the command wants beside this process's memory and threads, if anything: a network, or a
-    /// disk.
+    /// Returns `network` or `disk` if a run of the command needs one, as it does over the wire or with a log; `None` if
+    /// it needs only this process's memory and threads.
     pub fn wants_outside(&self) -> Option<&'static str> {
         struct Wants;
 

@@ -21,11 +21,11 @@ pub(crate) const MANAGERS: [&str; 7] =
 /// The execution models of `hotrow serve --execution`.
 pub(crate) const EXECUTIONS: [&str; 3] = ["coroutine", "request", "thread"];
 
-/// The durabilities that a name can have, with the log's own.
+/// The durabilities that a name ENGINE@DURABILITY can contain, each with the log's value for it.
 const DURABILITIES: [(&str, Durability); 3] =
     [("sync", Durability::Sync), ("async", Durability::Async), ("off", Durability::Off)];
 
-/// Returns the engine in a name, which is ENGINE, ENGINE:MODEL for a server with an execution model, or
+/// Returns the engine in a name. The name is ENGINE, ENGINE:MODEL for a server with an execution model, or
 /// ENGINE@DURABILITY for a database with a log.
 pub(crate) fn engine_of(name: &str) -> &str {
     name.split_once([':', '@']).map_or(name, |(engine, _)| engine)
@@ -50,7 +50,7 @@ pub(crate) fn names_offering(offered: impl Fn(&str) -> bool) -> NameParser {
     NameParser(PossibleValuesParser::new(known.map(|name| PossibleValue::new(name).hide(!offered(name)))))
 }
 
-/// Parses a name, which may be ENGINE:MODEL for a server, or ENGINE@DURABILITY.
+/// The parser of a name: ENGINE, ENGINE:MODEL or ENGINE@DURABILITY.
 #[derive(Clone)]
 pub(crate) struct NameParser(PossibleValuesParser);
 

@@ -54,10 +54,10 @@ pub struct WireOptions {
 /// The most clients: a client machine has no ports for more.
 const CLIENTS_MAX: u32 = 20_000;
 
-/// The most transactions that a connection has under way.
+/// The greatest number of transactions that a connection may have under way.
 const PIPELINE_MAX: u32 = 16_384;
 
-/// The most transactions that all connections together have under way.
+/// The greatest number of transactions that all connections together may have under way.
 pub(crate) const UNDER_WAY_MAX: usize = 1_000_000;
 
 /// The number of clients if the command line does not say it.

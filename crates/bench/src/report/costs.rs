@@ -1,4 +1,4 @@
-//! The costs of transactions to the engine.
+//! The costs of transactions: where the engine's time went, and its counts of locks, waits, analyses and messages.
 
 use super::lock_shares::lock_shares;
 use hotrow_runtime::RunReport;

@@ -1,4 +1,4 @@
-//! The parts of the locks of an engine whose locks form a hierarchy.
+//! The shares of locks by level and by state, for an engine whose locks form a hierarchy.
 
 use hotrow_txn::Statistics;
 use serde_json::{Map, Value, json};

@@ -8,23 +8,24 @@ use serde::Serialize;
 pub(crate) struct LogReport {
     /// `sync`, `async` or `off`.
     pub durability: &'static str,
-    /// Records that were written: commits that changed something.
+    /// Records that were written: one for each commit that changed something.
     pub records: u64,
-    /// Bytes that were appended.
+    /// Bytes of the records that were appended.
     pub bytes: u64,
-    /// Bytes that were written, with the rest of the last page of each write.
+    /// Bytes that were written: the records, and in each write the padding of its last page.
     pub written_bytes: u64,
+    /// Writes of the log.
     pub flushes: u64,
     /// The mean time of a write, in microseconds.
     pub mean_flush_us: f64,
-    /// A time that 99 of 100 writes did not exceed, in microseconds: a power of two.
+    /// A time that 99 of 100 writes did not exceed, in microseconds, rounded up to a power of two.
     pub p99_flush_us: u64,
     /// Steps of checkpoints that were completed.
     pub checkpoint_steps: u64,
 }
 
 impl LogReport {
-    /// Reports on the time between two statistics.
+    /// Makes the report on the period between two readings of the log's statistics.
     pub(crate) fn new(durability: Durability, before: &Statistics, after: &Statistics, checkpoint_steps: u64) -> Self {
         let flushes = after.flushes - before.flushes;
         let classes = after.flush_times.iter().zip(before.flush_times);

@@ -17,8 +17,8 @@ pub(crate) enum Size {
     Full,
     /// Runs and tables that are so small that all figures take less than ten minutes.
     Quick,
-    /// Short runs on a simulated machine, which is so large that a thread on each core meets as many others as in the
-    /// paper.
+    /// Short runs on a simulated machine. Such a machine can have as many cores as the paper's, so that a thread on
+    /// each core meets as many others as in the paper.
     Simulated,
     /// This number of transactions of each worker, on tables of a few rows: tests use it to see that everything works.
     Steps(u64),
@@ -34,12 +34,12 @@ impl Scale {
         }
     }
 
-    /// Returns the value of the paper in a simulation, or else the one that is good for this machine.
+    /// Returns `paper`, the paper's value, in a simulation, and otherwise `here`, the value for this machine.
     pub(crate) fn of_paper<T>(&self, paper: T, here: T) -> T {
         if self.size == Size::Simulated { paper } else { here }
     }
 
-    /// Returns the number of runs of each point. A simulation would only repeat itself.
+    /// Returns the number of runs of each point. In a simulation that is one, as further runs would be the same.
     pub(crate) fn repetitions(&self) -> u32 {
         self.of_paper(1, self.pick(5, 3, 1))
     }
@@ -68,8 +68,9 @@ impl Scale {
         }
     }
 
-    /// Returns a number of threads that is larger than the number of cores: with so many threads, transactions conflict
-    /// as much as on a larger machine. A simulated machine is that machine.
+    /// Returns the number of threads for figures with many conflicts: four times the number of cores, so that
+    /// transactions conflict as much as on a larger machine. In a simulation it is the number of cores, since the
+    /// simulated machine is as large as it need be.
     pub(crate) fn crowd(&self) -> u64 {
         self.of_paper(self.cores, 4 * self.cores)
     }

@@ -1,4 +1,4 @@
-//! A loop that drives a workload where an engine would.
+//! A loop that runs a workload in place of an engine.
 
 use hotrow_protocols::Instance;
 use hotrow_protocols::none::NoIsolation;

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// The number of transactions of which one is sampled for its latency and its times.
 const SAMPLE_EVERY: u32 = 16;
-/// The number on a simulated machine, whose runs are short.
+/// The number of transactions of which one is sampled on a simulated machine, whose runs are short.
 const SAMPLE_EVERY_SIMULATED: u32 = 2;
 /// The number of samples of which one is broken down into its times, if the user asks for a breakdown.
 const BREAKDOWN_EVERY: u32 = 2;

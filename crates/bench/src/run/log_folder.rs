@@ -13,13 +13,13 @@ use std::path::PathBuf;
 /// The number of folders that this process has made.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
-/// A data directory that is removed with the object.
+/// A data directory that is in use. It is removed from the disk when the object is dropped.
 pub(super) struct LogFolder {
     pub(super) live: Arc<LiveDirectory>,
     _folder: Folder,
 }
 
-/// A folder that is removed with the object.
+/// A folder that is removed from the disk when the object is dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -50,12 +50,12 @@ impl LogFolder {
         self.live.make_durable()
     }
 
-    /// Returns the counts of the log, and of the steps of checkpoints, so far.
+    /// Returns the log's statistics and the number of completed checkpoint steps, so far.
     pub(super) fn figures(&self) -> (Statistics, u64) {
         (self.live.log().statistics(), self.live.checkpoints().statistics().published)
     }
 
-    /// Reports on the log since an earlier moment.
+    /// Makes the report on the log since the moment at which [`figures`](Self::figures) returned the given numbers.
     ///
     /// # Errors
     /// If the log has failed, or its disk is full.

@@ -1,4 +1,4 @@
-//! Where the time went.
+//! The table of where the time went, engine by engine.
 
 use super::side_by_side::print_side_by_side;
 use crate::numbers::brief;

@@ -90,7 +90,7 @@ pub(super) fn print_analyses(out: &mut dyn Write, engines: &[EngineSummary<'_>])
     Ok(())
 }
 
-/// Prints how the logs were written during the runs.
+/// Prints a line about the writes of the log for each engine that has one.
 pub(super) fn print_logs(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
     for EngineSummary { engine, median, .. } in engines {
         let Some(log) = &median.log else { continue };

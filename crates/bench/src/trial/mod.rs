@@ -211,8 +211,8 @@ mod tests {
         run_trial(engine, &trial).unwrap_or_else(|what| panic!("{what}"))
     }
 
-    /// Runs a trial and judges it. On a loaded machine the threads may run such that the search for a serial order ends
-    /// at its bound, which proves nothing either way. Then another trial is run, up to ten.
+    /// Runs a trial and judges it. On a loaded machine the search for a serial order may end at its bound, which proves
+    /// nothing either way. Then another trial is run, up to ten in all.
     fn judged_trial(engine: &str, workload: TrialWorkload, isolation: Option<Isolation>) -> Evidence {
         for _ in 0..10 {
             match check(&trial(engine, workload, isolation)) {

@@ -34,7 +34,8 @@ pub(super) struct ClosedLoop<'a> {
     pub by: By,
     /// The number of clients that share a connection.
     pub pipeline: usize,
-    /// The number of threads, onto which the connections are spread.
+    /// The greatest number of threads over which the connections are spread. There are no more threads than
+    /// connections.
     pub threads: usize,
     pub warmup: Duration,
     pub measured: Duration,
@@ -157,7 +158,8 @@ impl ClosedLoop<'_> {
         }
     }
 
-    /// Connects the clients, whose connections are spread over the threads.
+    /// Connects the clients: one connection for each [`pipeline`](Self::pipeline) clients. The connections are spread
+    /// over the threads.
     pub(super) fn connect<C: WireClient>(&self, clients: Vec<C>) -> Result<Vec<ClientThread<C>>, RunFailure> {
         let threads = self.threads.min(clients.len().div_ceil(self.pipeline));
         let mut parts: Vec<Vec<C>> = (0..threads).map(|_| Vec::new()).collect();

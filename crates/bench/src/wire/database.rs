@@ -77,7 +77,7 @@ struct ServerDatabase<C> {
     runtime: Runtime,
     /// The names of the tables that were made there.
     tables: Vec<String>,
-    /// The procedure that was made there.
+    /// The procedure that was made on the server, if any.
     procedure: Option<ServerProcedure>,
     load: Duration,
     /// The clients of all runs since the load. The rows are compared with what they committed.
@@ -96,7 +96,7 @@ impl<C> ServerDatabase<C> {
 }
 
 impl<C> Drop for ServerDatabase<C> {
-    /// Drops the procedure and the tables on a server that is not ours.
+    /// Drops the procedure and the tables if the benchmark has not started the server itself.
     fn drop(&mut self) {
         if self.target.is_foreign {
             // A failure is ignored: if the server is gone, so are its procedure and its tables.

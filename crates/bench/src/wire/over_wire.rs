@@ -11,7 +11,7 @@ use tokio_postgres::Row;
 /// A workload whose transactions can be sent as statements.
 pub(crate) trait OverWire: Workload {
     /// The procedure that runs the workload's transactions on the server, if there is one. With `--by call` each client
-    /// prepares its CALL, which is then statement 0, and nothing else.
+    /// prepares only the procedure's CALL, which is then statement 0.
     const PROCEDURE: Option<ServerProcedure> = None;
 
     /// The client that sends the workload's transactions.
@@ -38,9 +38,8 @@ pub(crate) trait WireClient: Send + 'static {
     /// Draws the next transaction.
     fn draw(&mut self);
 
-    /// Attempts the transaction that was drawn last, from its begin to its commit, in the way that the session
-    /// [says](Session::by). After an error the caller rolls the
-    /// transaction back, and may attempt it again.
+    /// Attempts the transaction that was drawn last, from its begin to its commit. [`Session::by`] says in which way it
+    /// is sent. After an error the caller rolls the transaction back, and may attempt it again.
     fn attempt(&mut self, session: &mut Session) -> impl Future<Output = Result<(), AttemptError>>;
 
     /// Records that the transaction that was drawn last has committed. If the workload has several kinds, returns the

@@ -10,11 +10,11 @@ use tokio_postgres::error::SqlState;
 pub(crate) struct ServerProcedure {
     /// The name of the procedure.
     pub name: &'static str,
-    /// The name with the types of the arguments that go in.
+    /// The name with the types of the input arguments.
     pub signature: &'static str,
     /// The statement that makes the procedure.
     pub create: &'static str,
-    /// The CALL, with a parameter for each argument that goes in.
+    /// The CALL statement, with a parameter for each input argument.
     pub call: &'static str,
 }
 
@@ -22,7 +22,7 @@ impl ServerProcedure {
     /// Makes the procedure on a server.
     ///
     /// # Errors
-    /// If the server has a procedure of that signature already, or refuses this one.
+    /// If the server has a procedure with this signature already, or refuses the statement.
     pub(super) fn create_on(&self, target: &Target, runtime: &Runtime) -> Result<(), String> {
         let name = self.name;
         runtime.block_on(target.admin.batch_execute(self.create)).map_err(|error| match error.code() {
@@ -33,7 +33,7 @@ impl ServerProcedure {
         })
     }
 
-    /// Drops the procedure of that signature, if the server has one.
+    /// Drops the procedure with this signature, if the server has one.
     ///
     /// # Errors
     /// If the server refuses.

@@ -12,9 +12,9 @@ pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
 /// All of a statement's parameters.
 pub(crate) type Params<'a> = &'a [Param<'a>];
 
-/// A connection that sends one statement after the other and waits for each answer. Every statement is a request and a
-/// reply on the network, those that begin and end transactions too. Several sessions may [share](Session::share) a
-/// connection.
+/// A client's session: it sends one statement after the other, and waits for each answer. Every statement is a request
+/// and a reply on the network, also one that begins or ends a transaction. Several sessions may [share](Session::share)
+/// a connection.
 pub(crate) struct Session {
     client: Arc<Client>,
     by: By,
@@ -43,8 +43,8 @@ pub(super) async fn connect(config: &Config) -> Result<Client, Error> {
 }
 
 impl Session {
-    /// Connects, executes the SET statements in `settings`, and prepares `statements`, with which transactions are sent
-    /// in the way `by`. Later calls name a statement by its position in `statements`.
+    /// Connects, executes the SET statements in `settings`, and prepares `statements`. Later calls name a statement by
+    /// its position in `statements`. `by` is the way in which transactions will be sent.
     pub(super) async fn open(
         config: &Config,
         settings: &[String],

@@ -67,7 +67,8 @@ fn parse_until(text: &str) -> Result<Until, String> {
 /// Runs `hotrow backup`.
 ///
 /// # Errors
-/// [`Failure::Failed`] if the backup cannot be made; the folder has no whole backup then.
+/// [`Failure::Usage`] if there is no such data directory, or the destination's name is not Unicode; [`Failure::Failed`]
+/// if the backup cannot be made. The destination has no complete backup then.
 pub fn back_up(options: &BackupOptions, out: &mut dyn Write) -> Result<(), Failure> {
     let dest = std::path::absolute(&options.dest).map_err(|error| failed(&options.dest, &error))?;
     if let Some(url) = &options.url {
@@ -91,7 +92,8 @@ pub fn back_up(options: &BackupOptions, out: &mut dyn Write) -> Result<(), Failu
 /// Runs `hotrow restore`.
 ///
 /// # Errors
-/// [`Failure::Failed`] if the directory cannot be made; it is no data directory then.
+/// [`Failure::Usage`] if there is no such source; [`Failure::Failed`] if the directory cannot be made. The folder is
+/// not a data directory then.
 pub fn restore(options: &RestoreOptions, out: &mut dyn Write) -> Result<(), Failure> {
     let source = Source::open(&options.source)?;
     let dest = RealDisk::create(&options.data).map_err(|error| failed(&options.data, &error))?;

@@ -1,4 +1,4 @@
-//! Data directories and backups on the command line: opening them, and how far the work is.
+//! Data directories and backups on the command line: how they are opened, and how progress is shown.
 
 use super::Failure;
 use hotrow_log::directory::open_log;
@@ -12,17 +12,17 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The time between two lines about the progress.
+/// The least time between two lines about the progress.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The microseconds from 1970 to 2000.
+/// The microseconds from the beginning of 1970 to that of 2000, which the log's times count from.
 pub const EPOCH_2000: i64 = 946_684_800_000_000;
 
-/// A data directory or a backup that is read.
+/// A data directory or a backup that is open for reading.
 pub struct Source {
-    /// The files.
+    /// The folder with the files.
     pub disk: Arc<RealDisk>,
-    /// The log in them.
+    /// The log that the files contain.
     pub log: Box<dyn source::Source>,
     _lock: Option<DirectoryLock>,
 }
@@ -44,12 +44,12 @@ impl Source {
     }
 }
 
-/// Makes the failure of work on a folder.
+/// Returns the failure of a command, with the name of the folder and the reason.
 pub fn failed(folder: &Path, why: &dyn Display) -> Failure {
     Failure::Failed(format!("{}: {why}", folder.display()))
 }
 
-/// Returns a number of bytes for people.
+/// Formats a number of bytes for people: in bytes, KiB or MiB.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),
@@ -58,7 +58,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Returns a time of the log for people, in UTC.
+/// Formats a time of the log, in microseconds since 2000, for people: date and time in UTC.
 pub fn time(micros: i64) -> String {
     let timestamp = Timestamp::from_microsecond(micros.saturating_add(EPOCH_2000));
     timestamp.map_or_else(|_| format!("{micros} us since 2000"), |timestamp| timestamp.to_string())
@@ -77,7 +77,7 @@ impl Due {
         Self { began, next: began + INTERVAL }
     }
 
-    /// Whether a line is due.
+    /// Whether a line is due. If so, the next one is due after [`INTERVAL`].
     fn take(&mut self) -> bool {
         let now = Instant::now();
         let is_due = now >= self.next;
@@ -87,7 +87,7 @@ impl Due {
         is_due
     }
 
-    /// Describes how long the rest takes, if it goes on as it began.
+    /// Describes the bytes that are done, and the time that the rest will take at the average speed so far.
     fn left(&self, done: u64, total: u64) -> String {
         let left = self.began.elapsed().as_secs_f64() * total.saturating_sub(done) as f64 / done.max(1) as f64;
         format!("{} of {}, about {left:.0} s left", size(done), size(total))
@@ -99,12 +99,12 @@ impl Due {
 pub struct Bytes(Due);
 
 impl Bytes {
-    /// Begins with the work.
+    /// Makes the progress of work that begins now.
     pub fn new() -> Self {
         Self(Due::new())
     }
 
-    /// Shows how far the copy is, once a second. Returns true: the work goes on.
+    /// Shows how far the copy is, at most once a second. Returns true, which tells the copy to go on.
     pub fn show(&mut self, done: u64, total: u64) -> bool {
         if self.0.take() {
             // If standard error is closed, nobody wants to know.
@@ -119,12 +119,12 @@ impl Bytes {
 pub struct Recovering(Mutex<Due>);
 
 impl Recovering {
-    /// Begins with the work.
+    /// Makes the progress of work that begins now.
     pub fn new() -> Self {
         Self(Mutex::new(Due::new()))
     }
 
-    /// Shows how far the recovery is, once a second. Any thread may call it.
+    /// Shows how far the recovery is, at most once a second. Any thread may call this.
     pub fn show(&self, progress: Progress) {
         let mut due = self.0.lock().unwrap_or_else(|poison| poison.into_inner());
         if due.take() {
@@ -134,7 +134,7 @@ impl Recovering {
         }
     }
 
-    /// Returns how long the work has taken.
+    /// Returns the time since the work began.
     pub fn elapsed(&self) -> Duration {
         self.0.lock().unwrap_or_else(|poison| poison.into_inner()).began.elapsed()
     }

@@ -6,7 +6,7 @@ use hotrow_log::inspect;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// The kinds of looks.
+/// The actions of `hotrow log`.
 #[derive(clap::Subcommand)]
 pub enum LogCommand {
     /// Read everything, and list all damage; the exit code is 1 if there is any
@@ -30,7 +30,8 @@ pub enum LogCommand {
 /// Runs `hotrow log`.
 ///
 /// # Errors
-/// [`Failure::Failed`] if there is damage, or if the directory cannot be read.
+/// [`Failure::Usage`] if there is no such folder; [`Failure::Failed`] if there is damage, or if the folder cannot be
+/// read.
 pub fn run(command: &LogCommand, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         LogCommand::Check { folder } => {

@@ -73,7 +73,7 @@ pub struct Options {
     stop_at_eof: bool,
 }
 
-/// The data directory, and what commits wait for.
+/// The options of durability: the data directory, and when a commit is over.
 #[derive(clap::Args)]
 struct DataOptions {
     /// Data directory, which is made if it does not exist. It does not depend on the engine
@@ -372,7 +372,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     database.close().map_err(failed)
 }
 
-/// Opens the database, and says on standard error what was in the data directory.
+/// Opens the database, and reports on standard error what was in the data directory.
 fn open(options: &Options, settings: Settings) -> Result<Database, Failure> {
     let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
     let sql = hotrow_sql::Config {
@@ -427,14 +427,14 @@ fn print_recovered(out: &mut dyn Write, data: &Path, database: &Database, recove
     })
 }
 
-/// The time from which on the recovery of a table is shown.
+/// The least time that the recovery of a table must have taken to be reported.
 const SHOWN: Duration = Duration::from_secs(1);
 
-/// The time between two looks at the log.
+/// The time between two looks at the state of the log.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Starts a thread that says on standard error when the log fails, when its disk is full, and when a checkpoint fails.
-/// The thread ends with the directory.
+/// Starts a thread that warns on standard error when the log fails, when its disk is full, and when a checkpoint fails.
+/// The thread ends soon after the directory is closed.
 fn watch(directory: &Arc<LiveDirectory>) {
     let directory = Arc::downgrade(directory);
     hotrow_sync::thread::spawn(move || {

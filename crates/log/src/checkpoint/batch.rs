@@ -1,4 +1,4 @@
-//! A part of the log in memory: the last change of each key, by table.
+//! A part of the log in memory: the changes of each table, of which a sort keeps the last one of each key.
 
 use crate::failure::Failure;
 use crate::manifest::{Manifest, Shape, Table};
@@ -9,10 +9,10 @@ use hotrow_storage::{Key, TableId};
 use hotrow_sync::Arc;
 use std::collections::BTreeMap;
 
-/// The name of the log in descriptions of damage: a record that passes its sum and cannot be right.
+/// The name by which a description of damage refers to the log, if a record has the right sum and yet cannot be right.
 const LOG: &str = "log";
 
-/// The bytes that a piece of the memory for rows has, unless one row needs more.
+/// The capacity in bytes of one piece of [`Rows`], unless one row needs more.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Changes that were read from the log and are not in a file yet.
@@ -20,7 +20,8 @@ const PIECE_BYTES: usize = 1 << 20;
 pub(super) struct Batch {
     pub(super) tables: BTreeMap<TableId, TableBatch>,
     rows: Rows,
-    /// The number of bytes that all changes take, including changes of rows that were changed again.
+    /// The number of bytes that all changes take. Changes of rows that were changed again count until the next
+    /// [sort](Batch::sort).
     bytes: usize,
 }
 
@@ -28,14 +29,14 @@ pub(super) struct Batch {
 #[derive(Debug)]
 pub(super) struct TableBatch {
     pub(super) shape: Arc<Shape>,
-    /// In the order of the log, or of the keys once they are [sorted](Batch::sort).
+    /// The changes in the order of the log, or of their keys once they are [sorted](Batch::sort).
     changes: Vec<Change>,
 }
 
 #[derive(Clone, Debug)]
 struct Change {
     key: Key,
-    /// The place of the row's bytes, or `None` if there is no row.
+    /// The place of the row's bytes, or `None` if the row was deleted.
     row: Option<Place>,
 }
 
@@ -47,7 +48,7 @@ struct Place {
     variable: u32,
 }
 
-/// Memory for the bytes of rows, which never moves as it grows.
+/// The bytes of rows, in pieces of memory. Bytes never move when further rows are added.
 #[derive(Debug, Default)]
 struct Rows {
     pieces: Vec<Vec<u8>>,
@@ -98,12 +99,14 @@ impl Batch {
         self.rows.into_spare()
     }
 
-    /// Returns the number of bytes that the batch takes.
+    /// Returns the number of bytes that the changes take. Changes of rows that were changed again count until the next
+    /// [sort](Self::sort).
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Adds what the record of a frame says. Tables that it makes or drops are made or dropped in `manifest`.
+    /// Adds the changes of a frame's record. If the record makes or drops a table, or has a time of day, `manifest`
+    /// follows. Fails if the record cannot be right, as when its table does not exist.
     pub(super) fn add(&mut self, manifest: &mut Manifest, frame: &Frame<'_>) -> Result<(), Failure> {
         let damage = |what: String| Failure::damage(LOG, frame.position, what);
         match Record::read(frame.record).map_err(damage)? {
@@ -160,8 +163,8 @@ impl Batch {
         }
     }
 
-    /// Sorts the changes of each table by key, and keeps the last one of each key. The bytes of other rows stay in
-    /// memory, and do not count any more.
+    /// Sorts the changes of each table by key, and keeps only the last change of each key. The rows of the other
+    /// changes count no more, but stay in memory until [`compact`](Self::compact).
     pub(super) fn sort(&mut self) {
         self.bytes = 0;
         for table in self.tables.values_mut() {
@@ -180,7 +183,7 @@ impl Batch {
         }
     }
 
-    /// Gives the memory of rows free that do not count any more. Takes the memory of the others twice for a moment.
+    /// Frees the memory of rows whose changes a sort has dropped. During the call, all other rows are in memory twice.
     pub(super) fn compact(&mut self) {
         let all = std::mem::take(&mut self.rows);
         for change in self.tables.values_mut().flat_map(|table| &mut table.changes) {
@@ -189,13 +192,13 @@ impl Batch {
         self.rows.spare = all.into_spare();
     }
 
-    /// Returns the entries of a table, once they are sorted.
+    /// Returns the changes of a table in the order of their keys. The batch must be [sorted](Self::sort).
     pub(super) fn sorted(&self, table: TableId) -> SortedBatch<'_> {
         let changes = self.tables.get(&table).map_or(&[][..], |table| &table.changes);
         SortedBatch { rows: &self.rows, changes: changes.iter() }
     }
 
-    /// Returns about how many bytes the section of a table will have.
+    /// Returns about how many bytes the section of a table will have in a file.
     pub(super) fn section_bytes(&self, table: TableId) -> u64 {
         let bytes = |change: &Change| 3 + change.row.map_or(change.key.heap_bytes() + size_of::<u64>(), Place::bytes);
         self.tables.get(&table).map_or(0, |table| table.changes.iter().map(bytes).sum::<usize>()) as u64
@@ -203,7 +206,7 @@ impl Batch {
 }
 
 impl Place {
-    /// Returns the length of the row.
+    /// Returns the length of the row in bytes.
     fn bytes(self) -> usize {
         self.fixed as usize + self.variable as usize
     }

@@ -3,27 +3,28 @@
 //! A checkpoint is made of the log alone. It never looks at the database, so it stops no transaction, and is the same
 //! for every engine.
 //!
-//! Two steps take turns; each of them ends with a new manifest that is *published*:
+//! There are two kinds of steps, which can run at the same time. Each step ends with a new manifest that is
+//! *published*:
 //!
 //! - [`advance`](Checkpoints::advance) reads a batch of the log, keeps the last change of each key, and writes the
 //!   changes of each table, sorted by key, as a delta. The changes of a table with many bytes get files of their own,
 //!   those of all other tables share one file.
 //! - [`merge`](Checkpoints::merge) merges runs that have become large or many: see `plan` for when, and what it costs.
 //!
-//! **Memory.** A batch, twice while it is sorted, the largest record, a block of each run that is merged, the footers
-//! of up to 64 files, and the manifest: some 100 bytes for each file and the definition of each table.
+//! **Memory.** A batch, up to twice while it is sorted; the largest record; a block of each run that is merged; the
+//! footers of up to 64 files; and the manifest, with some 100 bytes for each file and the definition of each table.
 //!
 //! **Order of a publication**, which makes a crash at any moment harmless:
 //!
 //! 1. The new files are written, synced and read back. Their folder is synced.
 //! 2. The new manifest is written under another name, synced and read back.
 //! 3. It is renamed, and the folder of the data directory is synced.
-//! 4. Only then files that the new manifest does not name are removed, and the log is allowed to forget what the
-//!    checkpoint holds.
+//! 4. Only then, files that neither the new manifest nor a pin needs are removed, and the log is allowed to forget what
+//!    the checkpoint holds.
 //!
 //! Before step 3 the old manifest and its files are as they were; files that no manifest names are removed when the
-//! directory is opened. If step 3 fails, the manifest after a crash may be either: the checkpoint takes no further step
-//! and removes nothing until the directory is opened again.
+//! directory is opened. If step 3 fails, a crash may leave the old manifest or the new one. So the checkpoint takes no
+//! further step and removes nothing until the directory is opened again.
 
 mod batch;
 mod output;
@@ -55,19 +56,24 @@ use std::ops::Range;
 /// The sizes that checkpoints keep to.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// A checkpoint begins when the log has this many bytes that no checkpoint has. So a restart reads about as much.
+    /// The number of bytes of log after the last checkpoint at which the next one begins. A restart reads about as
+    /// many.
     pub trigger_bytes: u64,
-    /// The bytes of changes, with 56 for each, that are kept in memory before they are written.
+    /// The number of bytes of changes that are kept in memory before they are written. Each change counts for its row
+    /// and 56 bytes.
     pub batch_bytes: usize,
-    /// The bytes of rows that a block has before the next one begins.
+    /// The number of bytes of entries at which a block ends.
     pub block_bytes: usize,
-    /// The bytes from which on the changes of a table get a file of their own, and are merged into a base.
+    /// The number of bytes from which on the changes of a table in a batch get files of their own. Deltas with fewer
+    /// bytes together are not merged into a base.
     pub own_file_bytes: u64,
-    /// The bytes from which on a table's rows go on in another file.
+    /// The number of bytes at which a table's own file ends. The table's rows go on in another file.
     pub file_bytes: u64,
-    /// The number of deltas of a table, and of shared files, above which some are merged into one. At least two.
+    /// The greatest number of deltas of a table in files of its own, and of shared files. If there are more, some of
+    /// them are merged into one. At least two.
     pub most_runs: usize,
-    /// The number of times by which a table's deltas are larger than its base when they are merged.
+    /// The growth at which a table gets a new base: its deltas are merged into the base when they have at least this
+    /// many times the base's bytes.
     pub growth: u64,
     /// The bytes of the disk that merges leave free, for the log and for steps that advance. A merge that would leave
     /// fewer is put off.
@@ -104,8 +110,8 @@ pub struct Statistics {
     pub published: u64,
 }
 
-/// The checkpoint of a data directory. Any thread may call any method. Two steps of the same kind wait for each other;
-/// a merge, which may take long, does not keep the checkpoint from advancing.
+/// The checkpoint of a data directory. Any thread may call any method. Steps of the same kind run one after the other.
+/// A merge, which may take long, does not keep the checkpoint from advancing.
 #[derive(Debug)]
 pub struct Checkpoints {
     disk: Arc<dyn Disk>,
@@ -116,7 +122,7 @@ pub struct Checkpoints {
     merging: Mutex<()>,
     /// Held while a manifest is written and published.
     publishing: Mutex<()>,
-    /// Memory of a batch, for the next batch of the same checkpoint.
+    /// The memory of the last batch, for the next batch of the same [`advance_all`](Checkpoints::advance_all).
     memory: Mutex<Vec<Vec<u8>>>,
     state: Mutex<State>,
 }
@@ -134,18 +140,18 @@ struct State {
     pins: Pins,
     /// The number that the next file gets.
     next_file: u64,
-    /// Why a publication may or may not have happened.
+    /// The failure of a publication, if one has failed. Which manifest is durable is not known then.
     failed: Option<String>,
     written_bytes: u64,
     published: u64,
 }
 
 impl Checkpoints {
-    /// Opens the checkpoint of a data directory, or begins one at the position zero of the log. Removes what an
-    /// interrupted step has left, so it is called after [recovery](crate::recovery).
+    /// Opens the checkpoint of a data directory, or begins an empty one at position zero of the log. The call removes
+    /// files that an interrupted step has left. [Recovery](crate::recovery), which changes nothing, comes before it.
     ///
     /// # Errors
-    /// If the manifest is damaged or has another format; nothing is changed then.
+    /// If the manifest is damaged or has another format; nothing is changed then. If the disk refuses an operation.
     pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Arc<Self>, Failure> {
         let manifest = Manifest::read(&*disk)?;
         let top = disk.list("").map_err(Failure::on(""))?;
@@ -203,11 +209,11 @@ impl Checkpoints {
         }
     }
 
-    /// Makes a checkpoint of everything in the log that is durable now, and all merges that are due. Returns early if
-    /// `stop` says so.
+    /// Makes a checkpoint of everything in the log that is durable now, and then all merges that are due.
     ///
     /// # Errors
-    /// If a step fails. Everything that was published before stays.
+    /// If a step fails, or [`Failure::Stopped`] if `stop` returns true during a step. Everything that was published
+    /// before stays.
     pub fn run(&self, log: &dyn LiveSource, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
         self.advance_all(log, stop)?;
         self.merge_all(stop)
@@ -242,7 +248,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Returns the position before which nobody needs the log: that of the checkpoint, or of a pin that is older.
+    /// Returns the position from which on the log is still needed: that of the checkpoint, or of a pin that is older.
     pub fn needed(&self) -> u64 {
         let state = self.state();
         state.pins.least_position().map_or(state.manifest.position, |pinned| pinned.min(state.manifest.position))
@@ -252,8 +258,9 @@ impl Checkpoints {
     /// them. Returns whether there were any.
     ///
     /// # Errors
-    /// If a frame or file is damaged, if the disk refuses an operation, or if `stop` says so. The checkpoint is what it
-    /// was then.
+    /// If a frame or file is damaged, if the disk refuses an operation, or [`Failure::Stopped`] if `stop` returns true.
+    /// The checkpoint then stays as it was. After a publication that failed, every later step fails as well, until the
+    /// directory is opened again.
     pub fn advance(&self, frames: &mut dyn Frames, stop: &dyn Fn() -> bool) -> Result<bool, Failure> {
         self.take_step(Step::Advance, stop, |manifest, output| {
             let mut batch = Batch::with_memory(std::mem::take(&mut *self.memory()));
@@ -286,8 +293,8 @@ impl Checkpoints {
     /// Makes the merge that is most urgent. Returns false if none is due, or if the disk has no room for it.
     ///
     /// # Errors
-    /// If a file is damaged, if the disk refuses an operation, or if `stop` says so. The checkpoint is what it was
-    /// then.
+    /// If a file is damaged, if the disk refuses an operation, or [`Failure::Stopped`] if `stop` returns true. The
+    /// checkpoint is then in the state that [`advance`](Self::advance) describes.
     pub fn merge(&self, stop: &dyn Fn() -> bool) -> Result<bool, Failure> {
         self.take_step(Step::Merge, stop, |manifest, output| {
             let Some(due) = plan::due(manifest, &self.options) else { return Ok(false) };
@@ -309,12 +316,13 @@ impl Checkpoints {
         })
     }
 
-    /// Keeps the files of the present checkpoint, and the log behind it, until the pin is dropped.
+    /// Keeps the files of the present checkpoint, and the log after it, until the pin is dropped.
     pub fn pin(self: &Arc<Self>) -> Pin {
         Pin::new(self.clone())
     }
 
-    /// Runs a step on a copy of the manifest, and publishes what it has changed, if it says that it has.
+    /// Runs a step on a copy of the manifest. If the step returns true, its changes are published. Returns whether they
+    /// were.
     fn take_step(
         &self,
         kind: Step,
@@ -354,8 +362,8 @@ impl Checkpoints {
         done
     }
 
-    /// Publishes what a step has changed since `before`, together with what the other kind of steps has published in
-    /// the meantime.
+    /// Publishes the changes that a step has made since `before`, together with those that steps of the other kind have
+    /// published in the meantime.
     fn publish(&self, kind: Step, before: &Manifest, after: Manifest, output: Output<'_>) -> Result<(), Failure> {
         let _alone = self.publishing.lock().unwrap_or_else(|poison| poison.into_inner());
         let (checked, current, next_file) = {
@@ -415,9 +423,9 @@ impl State {
     }
 }
 
-/// Returns a manifest with the changes of both kinds of steps since `before`: the merged runs of one, and all else of
-/// the other. A merge replaces deltas that existed before, and the base below them. An advance adds deltas behind them,
-/// and extends the base only of a table without deltas, which no merge looks at.
+/// Returns a manifest with the changes of both kinds of steps since `before`: the merged runs of `merged`, and
+/// everything else of `advanced`. A merge replaces deltas that existed before, and the base below them. An advance adds
+/// deltas after them. It extends the base only of a table without deltas, which no merge touches.
 fn combine(before: &Manifest, merged: &Manifest, advanced: &Manifest) -> Manifest {
     let mut manifest = advanced.clone();
     for (id, old) in &before.tables {
@@ -431,12 +439,13 @@ fn combine(before: &Manifest, merged: &Manifest, advanced: &Manifest) -> Manifes
     manifest
 }
 
-/// Returns the table, to be changed.
+/// Returns a table of the manifest to be changed. Copies of the manifest do not see the changes. The table must exist.
 fn table_of(manifest: &mut Manifest, id: TableId) -> &mut Table {
     Arc::make_mut(manifest.tables.get_mut(&id).expect("the table is in the manifest"))
 }
 
-/// Writes the changes of a table in a batch. Rows that all come behind those of the base extend it.
+/// Writes the changes of a table in a batch as a delta. If the table has no deltas, and the changes are rows in files
+/// of their own whose keys all come after those of the base, they extend the base instead.
 fn write_delta(batch: &Batch, id: TableId, manifest: &mut Manifest, output: &mut Output<'_>) -> Result<(), Failure> {
     let table = table_of(manifest, id);
     let run = output.run(id, batch.section_bytes(id), table.is_empty(), &mut batch.sorted(id))?;
@@ -491,13 +500,11 @@ fn merge_shared(
     manifest: &mut Manifest,
     output: &mut Output<'_>,
 ) -> Result<(), Failure> {
-    let is_in = |run: &Run| run.iter().any(|part| shared.contains(&part.file));
     let ids: Vec<_> = manifest.tables.keys().copied().collect();
     for id in ids {
-        let deltas = &manifest.tables[&id].deltas;
-        let Some(first) = deltas.iter().position(is_in) else { continue };
-        let last = deltas.iter().rposition(is_in).unwrap_or(first);
-        merge_deltas(files, id, first..last + 1, manifest, output)?;
+        if let Some(range) = plan::span(&manifest.tables[&id], shared) {
+            merge_deltas(files, id, range, manifest, output)?;
+        }
     }
     Ok(())
 }

@@ -12,21 +12,21 @@ use hotrow_storage::TableId;
 pub(super) struct Output<'a> {
     disk: &'a dyn Disk,
     options: &'a Options,
-    /// Whether the step is to stop.
+    /// Returns whether the step is to stop.
     stop: &'a dyn Fn() -> bool,
-    /// Gives the number of the next file.
+    /// Returns the number of the next file.
     next_file: &'a dyn Fn() -> u64,
     /// The numbers of the files that were begun.
     begun: Vec<u64>,
     /// The file for the sections of many tables, if there is one.
     shared: Option<TableFileWriter>,
-    /// The bytes of the files that are complete.
+    /// The bytes of the blocks of all complete files.
     bytes: u64,
     /// The position of the log up to which the runs hold the changes.
     until: u64,
 }
 
-/// The number of entries between two looks at whether to stop.
+/// The number of entries between two checks whether the step is to stop.
 const ENTRIES_AT_A_TIME: u32 = 4096;
 
 impl<'a> Output<'a> {
@@ -55,13 +55,14 @@ impl<'a> Output<'a> {
         &self.begun
     }
 
-    /// Returns the bytes of all files that are complete.
+    /// Returns the bytes of the blocks of all complete files.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Writes the entries of a table. About `bytes` bytes are expected: if these are few, they go to the file that the
-    /// step shares among tables. Absences are left out if `full` says that nothing is below them. The run is empty if
+    /// Writes the entries of a table as a run. `bytes` is the expected size of the run: if it is less than
+    /// [`own_file_bytes`](Options::own_file_bytes), the run goes to the file that the step shares among tables. If
+    /// `full` is true, the table has no older entries below the run, so absences are left out. The run is empty if
     /// nothing is left.
     pub(super) fn run(
         &mut self,

@@ -7,7 +7,7 @@ use crate::table_file;
 use hotrow_sync::Arc;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The pins of a checkpoint, and the files that are obsolete but for them.
+/// The pins of a checkpoint, and the obsolete files that are not removed yet.
 #[derive(Debug, Default)]
 pub(super) struct Pins {
     pinned: BTreeMap<u64, Pinned>,
@@ -19,12 +19,12 @@ pub(super) struct Pins {
 #[derive(Debug)]
 struct Pinned {
     manifest: Arc<Manifest>,
-    /// Whether the log behind it is kept as well.
+    /// Whether the log after the manifest's position is kept as well.
     keeps_log: bool,
 }
 
 impl Pins {
-    /// Returns the least position from which on the log is kept.
+    /// Returns the least position from which on a pin keeps the log, or `None` if no pin keeps it.
     pub(super) fn least_position(&self) -> Option<u64> {
         self.pinned.values().filter(|pinned| pinned.keeps_log).map(|pinned| pinned.manifest.position).min()
     }
@@ -39,7 +39,8 @@ impl Pins {
         self.obsolete.retain(|file| needed.contains(file) || disk.remove(&table_file::name(*file)).is_err());
     }
 
-    /// Keeps the files of a manifest, and the log behind it if it says so. Returns the number of the pin.
+    /// Keeps the files of a manifest, and the log after its position if `keeps_log` is true. Returns the number of the
+    /// pin.
     pub(super) fn add(&mut self, manifest: Arc<Manifest>, keeps_log: bool) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -47,13 +48,14 @@ impl Pins {
         number
     }
 
-    /// Ends a pin.
+    /// Ends a pin. The files that it kept stay until the next [`sweep`](Self::sweep).
     pub(super) fn remove(&mut self, pin: u64) {
         self.pinned.remove(&pin);
     }
 }
 
-/// A checkpoint that is kept as it is, with the log behind it, while newer ones are made.
+/// A checkpoint whose files, and the log after it, are kept while newer checkpoints are made. Dropping the pin ends
+/// that.
 #[derive(Debug)]
 pub struct Pin {
     checkpoints: Arc<Checkpoints>,

@@ -10,16 +10,17 @@ use std::time::Duration;
 
 /// The time between two looks at the length of the log.
 const LOOK: Duration = Duration::from_millis(100);
-/// The places of the two threads in [`State::failures`].
+/// The place in [`State::failures`] of the thread that makes checkpoints.
 const ADVANCE: usize = 0;
+/// The place in [`State::failures`] of the thread that merges.
 const MERGE: usize = 1;
 
 /// The number of looks after which a step that failed is tried again.
 const LOOKS_AFTER_FAILURE: u32 = 50;
 
-/// Two threads: one makes a checkpoint whenever the log has grown by
-/// [`trigger_bytes`](super::Options::trigger_bytes), the other merges. They end when the object is dropped, in the
-/// middle of a step if there is one, since nothing is lost then.
+/// The two threads that make checkpoints while the database runs. One makes a checkpoint whenever the log has grown by
+/// [`trigger_bytes`](super::Options::trigger_bytes), the other merges. Dropping the object ends the threads, even in
+/// the middle of a step, since nothing is lost then.
 #[derive(Debug)]
 pub struct Checkpointer {
     shared: Arc<Shared>,
@@ -39,7 +40,7 @@ struct State {
     asked: bool,
     /// Whether something was published that may have made a merge due.
     advanced: bool,
-    /// Why the last steps of the two threads failed.
+    /// Why the last step of each thread failed, or `None` if it did not.
     failures: [Option<String>; 2],
 }
 
@@ -48,8 +49,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Waits for a while, or until `takes` finds something to do. Returns whether it has, or `None` if the thread is to
-    /// end.
+    /// Waits until `takes` finds something to do, but not longer than [`LOOK`]. Returns whether it has found something,
+    /// or `None` if the thread is to end.
     fn wait(&self, takes: fn(&mut State) -> bool) -> Option<bool> {
         let mut state = self.state();
         let mut taken = takes(&mut state);
@@ -61,8 +62,8 @@ impl Shared {
         (!state.stop).then_some(taken)
     }
 
-    /// Runs a step again and again: whenever `takes` or `is_due` says so, but after a failure only when some time is
-    /// over.
+    /// Runs a step whenever `takes` or `is_due` returns true, until the thread is to end. A step that fails is repeated
+    /// after [`LOOKS_AFTER_FAILURE`] looks, or as soon as `takes` returns true.
     fn work(
         &self,
         thread: usize,
@@ -73,7 +74,7 @@ impl Shared {
         let (mut pause, mut is_left) = (0_u32, false);
         while let Some(taken) = self.wait(takes) {
             is_left |= taken;
-            // Whoever asks after a failure has perhaps mended the cause.
+            // A request after a failure is tried at once, since the cause may have been mended.
             pause = if taken { 0 } else { pause.saturating_sub(1) };
             if pause > 0 || !(is_left || is_due()) {
                 continue;
@@ -122,7 +123,8 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Asks for a checkpoint now, however short the log is, and whether or not the last one failed.
+    /// Asks for a checkpoint now, however short the log is, and whether or not the last one failed. Does not wait for
+    /// it.
     pub fn ask(&self) {
         let mut state = self.shared.state();
         (state.asked, state.failures[ADVANCE]) = (true, None);
@@ -130,12 +132,13 @@ impl Checkpointer {
         self.shared.changed.notify_all();
     }
 
-    /// Returns why the last attempt to make a checkpoint failed, for people, or `None` if it did not.
+    /// Returns why the last attempt to make a checkpoint failed, for people, or `None` if it did not. A call of
+    /// [`ask`](Self::ask) forgets the failure.
     pub fn failure_to_advance(&self) -> Option<String> {
         self.shared.state().failures[ADVANCE].clone()
     }
 
-    /// Returns why the last checkpoint or the last merge failed, for people, or `None` if both did not.
+    /// Returns why the last checkpoint or the last merge failed, for people, or `None` if neither failed.
     pub fn failure(&self) -> Option<String> {
         self.shared.state().failures.iter().flatten().next().cloned()
     }

@@ -12,8 +12,8 @@ use std::io;
 
 /// A data directory: files by their names. Any thread may call any method.
 ///
-/// A file that was created, renamed or removed is sure to be there, under that name, or to be gone only after
-/// [`sync_folder`](Disk::sync_folder) of its folder.
+/// A crash may undo the creation, renaming or removal of a file, until a [`sync_folder`](Disk::sync_folder) of its
+/// folder has returned.
 pub trait Disk: Debug + Send + Sync {
     /// Creates a file, and opens it for reading and writing.
     ///
@@ -37,8 +37,8 @@ pub trait Disk: Debug + Send + Sync {
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// Makes the names of all files in a folder durable: those that were created or renamed are there, those that were
-    /// removed are gone. The empty name stands for the data directory itself.
+    /// Makes the names of all files in a folder durable. After a crash, files that were created or renamed are there,
+    /// and files that were removed are gone. The empty name stands for the data directory itself.
     fn sync_folder(&self, folder: &str) -> io::Result<()>;
 
     /// Returns the number of bytes that can still be written.

@@ -63,7 +63,7 @@ impl RealDisk {
     /// Takes the exclusive right to use the directory, in this process and among others.
     ///
     /// # Errors
-    /// [`WouldBlock`](ErrorKind::WouldBlock) if a process has the right already; another kind if the file of the lock
+    /// [`WouldBlock`](ErrorKind::WouldBlock) if the directory is locked already; another kind if the file of the lock
     /// cannot be opened, as in a directory without write permission.
     pub fn lock(&self) -> io::Result<DirectoryLock> {
         let path = self.folder.join(LOCK);
@@ -140,8 +140,8 @@ impl Disk for RealDisk {
 struct RealFile(fs::File);
 
 impl RealFile {
-    /// Writes durably with one call of the system for each write, or returns false if the file system does not know
-    /// such a call.
+    /// Writes the bytes with system calls that return only when the bytes are durable. Returns false if the file system
+    /// has no such call.
     fn write_with_dsync(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<bool> {
         while !bytes.is_empty() {
             match pwritev2(&self.0, &[IoSlice::new(bytes)], offset, ReadWriteFlags::DSYNC) {

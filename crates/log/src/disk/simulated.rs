@@ -3,12 +3,12 @@
 //!
 //! | what happens | what is left of it after the power came back |
 //! | --- | --- |
-//! | bytes are written and not synced | each sector of 512 bytes has its content after one of the writes, or before all |
+//! | bytes are written, not synced | each sector of 512 bytes has its content after one of the writes, or before all |
 //! | a name is created, renamed or removed, and its folder not synced | the change was made, or was not |
-//! | a sync fails | each sector was written or not, and no later sync writes it; until then, reads see it as written |
+//! | a sync fails | each sector was written or not, and no later sync writes it, unless it is written again |
 //!
-//! Until the power fails, reads see all writes: this is the memory of the operating system, which survives the end of a
-//! process.
+//! Until the power fails, reads see all writes, even those whose sync has failed: this is the memory of the operating
+//! system, which survives the end of a process.
 
 use super::{Disk, File};
 use hotrow_sync::{Arc, Mutex, MutexGuard};
@@ -39,7 +39,7 @@ struct State {
     writes: u64,
 }
 
-/// The things that are to go wrong.
+/// The faults that are planned.
 #[derive(Clone, Debug, Default)]
 struct Faults {
     /// The number of the operation at which the power fails.
@@ -166,7 +166,7 @@ impl Inode {
         put(&mut self.durable, sector * SECTOR, &self.bytes[sector * SECTOR..end]);
     }
 
-    /// Writes some of the sectors of a sync that fails. What is not written is not written by any later sync.
+    /// Writes some of the sectors of a sync that fails. No later sync writes the others, unless they are written again.
     fn fail_sync(&mut self, sectors: Range<usize>, random: &mut fastrand::Rng) {
         let mut behind = self.pending.split_off(&sectors.start);
         let mut after = behind.split_off(&sectors.end);
@@ -178,7 +178,8 @@ impl Inode {
         self.pending.append(&mut after);
     }
 
-    /// Leaves what is on the device, and of each sector that was not synced, its content at some moment since.
+    /// Leaves the content of the device. Each sector that was not synced has its content after one of the writes since
+    /// the last sync, or before all of them.
     fn crash(&mut self, fate: Fate, random: &mut fastrand::Rng) {
         for pieces in std::mem::take(&mut self.pending).into_values() {
             let kept = fate.kept(pieces.len(), random);
@@ -190,12 +191,12 @@ impl Inode {
     }
 }
 
-/// How much of what was not synced a power loss leaves.
+/// How much a power failure leaves of the changes that were not synced.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Nothing,
     Everything,
-    /// Each part has a fate of its own.
+    /// A random part: each sector and each name has a fate of its own.
     Any,
 }
 
@@ -219,7 +220,7 @@ impl Fate {
 }
 
 impl State {
-    /// Counts an operation that changes something, unless the power has failed.
+    /// Counts an operation that changes something. Fails if the power has failed, or fails at this operation.
     fn begin(&mut self) -> io::Result<()> {
         let number = self.operations;
         self.operations += 1;
@@ -253,7 +254,8 @@ impl State {
         self.changes.push(change);
     }
 
-    /// Returns the bytes that all files have. A file without a name counts as long as there is one on the device.
+    /// Returns the bytes that all files have. A file that was removed does not count, even if a crash can bring it
+    /// back.
     fn used(&self) -> u64 {
         let named: BTreeSet<usize> = self
             .names
@@ -353,7 +355,7 @@ impl SimulatedDisk {
     }
 
     /// Makes the sync with this number fail, counted from zero over all files: some of the bytes that it was to make
-    /// durable are durable, and no later sync makes the others durable.
+    /// durable are durable, and no later sync makes the others durable, unless they are written again.
     pub fn fail_sync_at(&self, sync: u64) {
         self.state().faults.sync_at = Some(sync);
     }
@@ -369,8 +371,9 @@ impl SimulatedDisk {
         self.state().faults.capacity = bytes;
     }
 
-    /// Returns the disk as it is when the power has failed and come back. Nothing of it is shared with this one, which
-    /// stays as it is. The faults that were planned are forgotten, but not the capacity.
+    /// Returns a disk as this one may be after the power has failed and come back. It shares nothing with this one,
+    /// which stays as it is. The faults that were planned are forgotten, but not the capacity. Operations, syncs and
+    /// writes are counted from zero.
     pub fn crash(&self) -> Arc<Self> {
         let mut this = self.state();
         let mut random = this.random.fork();
@@ -399,7 +402,8 @@ impl SimulatedDisk {
         Arc::new(Self { state: Arc::new(Mutex::new(state)) })
     }
 
-    /// Returns a copy of the disk that shares nothing with it, with another seed and without planned faults.
+    /// Returns a copy of the disk that shares nothing with it and has another seed. The faults that were planned are
+    /// forgotten, but not the capacity. Operations, syncs and writes are counted from zero.
     pub fn copy(&self, seed: u64) -> Arc<Self> {
         let mut state = self.state().clone();
         state.faults = Faults { capacity: state.faults.capacity, ..Faults::default() };

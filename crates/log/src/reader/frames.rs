@@ -10,7 +10,7 @@ use hotrow_sync::Arc;
 #[derive(Debug)]
 pub(crate) struct LogFrames {
     pieces: Arc<Pieces>,
-    /// The position up to which everything is known to be durable, and behind which nothing is read. `None` for a log
+    /// The position up to which everything is known to be durable, and after which nothing is read. `None` for a log
     /// that no process writes, which is read to its end.
     limit: Option<u64>,
     /// The position of the next frame.
@@ -23,10 +23,10 @@ pub(crate) struct LogFrames {
     is_over: bool,
 }
 
-/// The frame at a position, if it passes.
+/// The result of looking for a frame at a position.
 enum Found {
     Frame(u64),
-    /// The frame ends behind the limit.
+    /// The frame ends after the limit.
     Beyond,
     Nothing,
 }
@@ -88,7 +88,7 @@ impl LogFrames {
         }
     }
 
-    /// Judges a place at which no frame passes: the end of the log, or damage.
+    /// Decides whether a place at which no frame passes is the end of the log. If it is not, the place is damaged.
     fn judge(&self, stretch: &Stretch) -> Result<(), Damage> {
         let at = stretch.first
             + self.pieces.list[stretch.first..stretch.behind].partition_point(|piece| piece.until <= self.at);
@@ -110,7 +110,7 @@ impl LogFrames {
                 Err(self.pieces.damage(at, self.at, &what))
             }
             None => {
-                // Another reader has found the same end.
+                // If another reader has set the end, it is the same.
                 let _ = self.pieces.end.set(self.at);
                 Ok(())
             }

@@ -2,15 +2,16 @@
 //!
 //! Each opening of the log for writing begins a new segment, with a salt of its own, at the position at which the log
 //! ended then. The segments of one salt are a *run*. Their bytes lie one after the other, and a frame may go on in the
-//! next segment. What a run has behind the start of a later run was no part of the log when that began: it is dead.
+//! next segment. The bytes of a run after the start of a later run were no part of the log when the later run began:
+//! they are dead.
 //!
 //! **Where the log ends.** All runs but the last are known to be whole up to the start of the next one. In the last
-//! run, the first frame that does not pass is the end of the log if nothing behind it was durable: the power failed
-//! while it was written. If some later frame of the run passes and says that something behind this place was durable
-//! when it was made, the frame is damaged. Everywhere else a frame that does not pass is damaged.
+//! run, the first frame that does not pass is the end of the log if nothing after it was durable: the power failed
+//! while it was written. If a later frame of the run passes and says that something after this place was durable when
+//! it was made, the frame that does not pass is damaged. In the other runs, each frame that does not pass is damaged.
 //!
-//! A crash may leave frames behind the end that pass, because the device wrote sectors in another order. So a later
-//! frame that passes is no proof of damage; only what it says of the durable bytes is.
+//! A crash may leave frames after the end that pass, because the device wrote sectors in another order. So a later
+//! frame that passes is no proof of damage by itself. The proof is what the frame says of the durable bytes.
 
 mod frames;
 mod scan;
@@ -45,22 +46,23 @@ pub(crate) struct Pieces {
     pub(crate) list: Vec<Piece>,
     /// The end of the log, once a reader has found it.
     end: OnceLock<u64>,
-    /// About where the log ends.
+    /// An estimate of where the log ends, once it was asked for.
     estimate: OnceLock<u64>,
 }
 
-/// A segment, up to the position behind the last byte that may be of the log.
+/// A segment, and the position up to which its bytes may be part of the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) segment: Segment,
     pub(crate) until: u64,
 }
 
-/// A stretch of a run without a gap.
+/// Pieces of one run that follow each other without a gap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
-    /// The place of its first and behind its last piece in the list.
+    /// The place of the first piece in the list.
     pub(crate) first: usize,
+    /// The place in the list after the last piece.
     pub(crate) behind: usize,
     pub(crate) salt: u64,
     pub(crate) end: u64,
@@ -103,10 +105,11 @@ impl LogFiles {
     }
 }
 
-/// Tells the parts of segments that are the log from dead ones. Segments come in the order of their numbers.
+/// Separates the parts of segments that are the log from dead segments. Returns the parts and the numbers of the dead
+/// segments. The segments come in the order of their numbers.
 fn arrange(segments: Vec<Segment>) -> (Vec<Piece>, Vec<u64>) {
     let (mut list, mut dead) = (Vec::new(), Vec::new());
-    // The start of the run that is looked at, and of the runs behind it.
+    // The start of the run that is looked at, and the least start of the runs after it.
     let (mut run_start, mut bound, mut salt) = (u64::MAX, u64::MAX, None);
     for segment in segments.into_iter().rev() {
         let header = segment.header;
@@ -144,7 +147,7 @@ impl Pieces {
         Stretch { first, behind, salt, end }
     }
 
-    /// Returns the place in the list of the piece with a position, or `None` if the log is empty.
+    /// Returns the place in the list of the piece that has a position, or `None` if the log is empty.
     ///
     /// # Errors
     /// If the log lacks this position.
@@ -163,7 +166,7 @@ impl Pieces {
         Err(self.missing(at, position))
     }
 
-    /// Describes that the log lacks the bytes behind a piece.
+    /// Describes the damage that the segment after a piece is missing. The log lacks the bytes from `position` on.
     pub(crate) fn missing(&self, at: usize, position: u64) -> Damage {
         let number = self.list[at].segment.header.number + 1;
         let what = format!("the log goes on at position {position}, and the segment is missing");

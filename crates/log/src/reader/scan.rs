@@ -1,4 +1,4 @@
-//! Looks for frames at places at which nobody knows whether one begins.
+//! Searches the log for frames at places at which it is not known whether one begins.
 
 use super::{CHUNK, Pieces, Stretch};
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use crate::frame::{HEAD_BYTES, Head, may_begin};
 const SAMPLE: usize = 64 << 10;
 
 impl Pieces {
-    /// Returns the frames that pass and begin in a part of a stretch.
+    /// Returns the heads of the frames that pass and begin in a part of a stretch.
     fn scan(&self, stretch: &Stretch, from: u64, until: u64) -> Result<Vec<Head>, Failure> {
         let (mut bytes, mut frame, mut found) = (Vec::new(), Vec::new(), Vec::new());
         self.read(stretch, from, (until - from) as usize + HEAD_BYTES - 1, &mut bytes)?;
@@ -29,7 +29,8 @@ impl Pieces {
         Ok(found)
     }
 
-    /// Returns the position of a frame behind `at` that was made when bytes behind `at` were durable.
+    /// Returns the position of a frame after `at` that passes and was made when bytes after `at` were durable, or
+    /// `None` if there is no such frame.
     pub(super) fn witness(&self, stretch: &Stretch, at: u64) -> Result<Option<u64>, Failure> {
         let mut from = at;
         while from < stretch.end {
@@ -61,7 +62,7 @@ impl Pieces {
         Ok(start)
     }
 
-    /// Returns about where the log ends.
+    /// Returns about where the log ends. Only the first call reads, and only samples of the log.
     pub(super) fn estimated_end(&self) -> u64 {
         *self.estimate.get_or_init(|| {
             let Some(last) = self.list.last() else { return 0 };

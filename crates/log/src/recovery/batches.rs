@@ -13,7 +13,7 @@ pub(super) const LOG: &str = "log";
 /// The bytes of records that a thread gets at once.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Records with changes of rows that follow each other.
+/// Consecutive records of the log that have changes of rows.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
@@ -72,9 +72,9 @@ impl<'a> From<StoredChange<'a>> for Change<'a> {
     }
 }
 
-/// Reads the log from a position on. Calls `note` for each record on this thread, in order, before any other thread
-/// works on a later one; and `work` for all batches of changes, on all threads of the recovery. Returns the number of
-/// changes.
+/// Reads the log from a position on. Calls `note` on this thread for each record, in order, before any thread works on
+/// that record or a later one. Calls `work` for all batches of changes, on all threads of the recovery. Returns the
+/// number of changes.
 pub(super) fn read_batches(
     recovery: &Recovery<'_>,
     log: &dyn Source,

@@ -1,16 +1,17 @@
-//! Recovery: the rows of the checkpoint and of the log behind it, given to an empty database.
+//! Recovery: the rows of the checkpoint and of the log after it, given to an empty database.
 //!
-//! 1. The keys of each table are cut into ranges of about 16 MiB, at keys of the table's files. The log behind the
-//!    checkpoint is read once. For each range, the keys that it changes are kept with the number of the change. The
-//!    rows are not kept.
+//! 1. The keys of each table are cut into ranges of about 16 MiB, at keys of the table's files. The log after the
+//!    checkpoint is read once. For each range, the keys that the log changes are kept, each with the number of the
+//!    change. The rows are not kept.
 //! 2. The files are read, range by range, several runs as one. The changes of the range are sorted and merged with the
 //!    runs: a row is loaded unless the log changes its key. One bit for each change says whether it is the last one of
 //!    its key.
 //! 3. The log is read a second time, and the rows of those changes that are the last ones are loaded.
 //!
-//! So each row is loaded once, in its final form, and the order in which the threads load rows does not matter. The
-//! memory beside the database is 16 bytes for each change of an integer key, 40 for another key, but at most twice that
-//! for each different key. The number of changes has a bound in the bytes of log that trigger a checkpoint.
+//! So each row is loaded once, in its final form, and the order in which the threads load rows does not matter. Beside
+//! the database, recovery needs 16 bytes of memory for each change of an integer key and 40 for each change of another
+//! key, but about twice that for each different key at most. The number of changes is bounded by the bytes of log that
+//! trigger a checkpoint.
 //!
 //! Recovery writes nothing, so it can be interrupted and started again.
 
@@ -71,13 +72,13 @@ impl Target for &dyn Engine {
     }
 }
 
-/// The ways in which a recovery works.
+/// The options of a recovery.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The number of threads, at least one.
     pub threads: usize,
-    /// About the bytes of a range of keys. The changes of the log in a range are sorted at once, which is quicker if
-    /// they fit into caches.
+    /// The number of bytes that a range of keys has in files, about. The changes of the log in a range are sorted at
+    /// once, which is quicker if they fit into caches.
     pub range_bytes: u64,
 }
 
@@ -87,7 +88,7 @@ impl Default for Options {
     }
 }
 
-/// How far a recovery is.
+/// The progress of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// The number of tables.
@@ -116,15 +117,15 @@ pub struct RecoveredTable {
 pub struct Recovered {
     /// The position of the log up to which the checkpoint held everything.
     pub checkpoint: u64,
-    /// The end of the last frame of the log, from which on it is written.
+    /// The end of the last frame of the log. The log is to be written from there on.
     pub end: u64,
     /// The last time of day in the log, in microseconds since 2000-01-01 UTC, or `None` if there is none.
     pub time: Option<i64>,
-    /// The tables, those first that took the longest time.
+    /// The tables, in descending order of the time that loading their rows took.
     pub tables: Vec<RecoveredTable>,
     /// The number of rows.
     pub rows: u64,
-    /// The number of changes that the log behind the checkpoint had.
+    /// The number of changes of rows that the log after the checkpoint had.
     pub changes: u64,
 }
 
@@ -149,7 +150,7 @@ const REPORT_BYTES: u64 = 4 << 20;
 /// `progress` is called by all threads, about every 4 MiB.
 ///
 /// # Errors
-/// If a file or the log is damaged or cannot be read, has another format, or if the rows do not fit into their tables.
+/// If a file or the log is damaged, cannot be read or has another format, or if the target refuses a table or a row.
 /// The target has some of the rows then, and is to be thrown away. The directory is never changed.
 pub fn recover(
     disk: &dyn Disk,
@@ -211,7 +212,8 @@ impl Recovery<'_> {
         }
     }
 
-    /// Adds to what was done, and reports it if it is time to.
+    /// Counts rows that were loaded and bytes that were read. Reports the progress whenever [`REPORT_BYTES`] more were
+    /// read.
     fn done(&self, rows: u64, bytes: u64) {
         self.rows.fetch_add(rows, Ordering::AcqRel);
         let before = self.bytes.fetch_add(bytes, Ordering::AcqRel);
@@ -224,7 +226,7 @@ impl Recovery<'_> {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// Notes the failure of a thread, if it is the first one.
+    /// Notes the failure of a thread, if it is the first one, so that all threads stop.
     fn note(&self, result: Result<(), Failure>) {
         if let Err(failure) = result {
             self.failure.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(failure);
@@ -258,7 +260,7 @@ impl Recovery<'_> {
         Ok((tail.finish(changes), changes))
     }
 
-    /// Loads the rows of the files that the log does not change, and finds out which changes of the log are the last.
+    /// Loads the rows of the files that the log does not change, and marks the last change of each key in the log.
     fn load_files(&self, files: &Files<'_>, manifest: &Manifest, tail: &Tail) -> Result<(), Failure> {
         let parts = |(id, table): (&TableId, &Arc<TableTail>)| {
             let (id, table) = (*id, table.clone());
@@ -300,7 +302,7 @@ impl Recovery<'_> {
         changes: &Changes,
     ) -> Result<(), Failure> {
         let (bytes, entries) = table.ranges.size();
-        let (mut rows, mut loaded, mut seen, mut told, mut change) = (0_u64, 0, 0_u64, 0, 0);
+        let (mut rows, mut loaded, mut seen, mut reported, mut change) = (0_u64, 0, 0_u64, 0, 0);
         let mut group = Group::default();
         while merge.advance()? {
             let (Some(key), row) = (merge.key(), merge.row()) else { break };
@@ -320,13 +322,13 @@ impl Recovery<'_> {
                 }
                 // About as many bytes as these entries had.
                 let now = (bytes * seen / entries).min(bytes);
-                self.done(rows - loaded, now - told);
-                (loaded, told) = (rows, now);
+                self.done(rows - loaded, now - reported);
+                (loaded, reported) = (rows, now);
             }
         }
         rows += group.load(self.target, id, &table.shape)?;
         table.count(rows, Duration::ZERO);
-        self.done(rows - loaded, bytes - told);
+        self.done(rows - loaded, bytes - reported);
         Ok(())
     }
 

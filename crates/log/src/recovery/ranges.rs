@@ -6,10 +6,10 @@ use crate::manifest::{Table, bytes_of};
 use crate::merge::Bounds;
 use hotrow_storage::{Key, TableId};
 
-/// The number of runs of a table from which on its ranges are larger, so that few blocks are read for two ranges.
+/// The number of runs of a table above which its ranges are larger, so that few blocks are read for two ranges.
 const FEW_RUNS: u64 = 32;
 
-/// The parts of a table without files for each thread.
+/// The number of parts for each thread into which a table without files is cut.
 const PARTS_PER_THREAD: usize = 16;
 
 /// The parts into which the keys of a table are cut.
@@ -23,7 +23,7 @@ pub(super) enum Ranges {
         /// The entries of the table in all files.
         entries: u64,
     },
-    /// This many parts by the hash of the key, for a table that has no files.
+    /// The number of parts by the hash of the key, for a table that has no files.
     Hashed(usize),
 }
 
@@ -79,14 +79,14 @@ impl Ranges {
         }
     }
 
-    /// Returns the keys of a range, or `None` if the table has no files.
+    /// Returns the bounds of the keys of a range, or `None` if the table has no files.
     pub(super) fn bounds(&self, range: usize) -> Option<Bounds> {
         let Ranges::Keys { cuts, .. } = self else { return None };
         let from = range.checked_sub(1).and_then(|before| cuts.get(before));
         Some((from.cloned(), cuts.get(range).cloned()))
     }
 
-    /// Returns about the bytes and the entries of a range in all files.
+    /// Returns about how many bytes and entries a range has in all files. The number of entries is at least one.
     pub(super) fn size(&self) -> (u64, u64) {
         match self {
             Ranges::Keys { bytes, entries, .. } => (bytes / self.len() as u64, (entries / self.len() as u64).max(1)),

@@ -1,4 +1,4 @@
-//! The log behind the checkpoint: which keys it changes, and which change of each is the last.
+//! The log after the checkpoint: which keys it changes, and which change of each key is the last.
 
 use super::RecoveredTable;
 use super::batches::{Batch, Change, LOG};
@@ -15,7 +15,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-/// The number of changes of a part that are not looked through for keys that were changed again.
+/// The least number of changes of a part at which all but the last change of each key are dropped.
 const LEAST_COMPACTED: usize = 1 << 16;
 
 /// A table of the checkpoint or of the log, with the keys that the log changes.
@@ -31,15 +31,15 @@ pub(super) struct TableTail {
     time_ns: AtomicU64,
 }
 
-/// Keys, each with the number of changes in the log before the change.
+/// The changed keys of a part, each with the number of changes that the log has before the change.
 #[derive(Clone, Debug)]
 pub(super) struct Changes {
     keys: Keys,
-    /// The number of changes at which those are dropped that are not the last ones of their key.
+    /// The number of changes at which all but the last change of each key are dropped.
     compact_at: usize,
 }
 
-/// The keys of a table have one shape. Integers take a third of the memory.
+/// The changed keys of one table, which have one shape. Integer keys take less than half of the memory of others.
 #[derive(Clone, Debug)]
 enum Keys {
     Ints(Vec<(i64, u64)>),
@@ -69,8 +69,8 @@ impl Changes {
         }
     }
 
-    /// Adds others, in any order. Changes that are not the last ones of their key are dropped now and then, so that a
-    /// log with many changes of few keys takes little memory.
+    /// Adds other changes, in any order. Changes that are not the last ones of their key are dropped now and then, so
+    /// that a log with many changes of few keys takes little memory.
     fn extend(&mut self, others: Self) {
         match (&mut self.keys, others.keys) {
             (Keys::Ints(keys), Keys::Ints(others)) => keys.extend(others),
@@ -128,7 +128,7 @@ impl TableTail {
         self.time_ns.fetch_add(time.as_nanos() as u64, Ordering::AcqRel);
     }
 
-    /// Returns what was counted.
+    /// Returns the name of the table, with the rows and the time that were counted.
     pub(super) fn recovered(&self) -> RecoveredTable {
         let time = Duration::from_nanos(self.time_ns.load(Ordering::Acquire));
         RecoveredTable { name: self.shape.schema.name.clone(), rows: self.rows.load(Ordering::Acquire), time }
@@ -138,7 +138,7 @@ impl TableTail {
         self.parts[number].lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Takes the changes of a range, sorted by key, with the last change of each key.
+    /// Takes the changes of a range, sorted by key, with only the last change of each key.
     pub(super) fn take(&self, range: usize) -> Changes {
         let mut changes = std::mem::replace(&mut *self.part(range), Changes::new(&self.shape));
         changes.sort();
@@ -148,14 +148,14 @@ impl TableTail {
 
 type Tables = BTreeMap<TableId, Arc<TableTail>>;
 
-/// The changes of the log behind the checkpoint, while they are read. Many threads add to it.
+/// The changes of the log after the checkpoint, while they are read. Many threads add to it.
 #[derive(Debug)]
 pub(super) struct TailReader {
     threads: usize,
     noted: Mutex<Noted>,
 }
 
-/// The contents of records beside the changes of rows.
+/// The contents of the records that were read, but for the changes of rows.
 #[derive(Debug)]
 struct Noted {
     /// All tables, including dropped ones.
@@ -167,8 +167,8 @@ struct Noted {
 }
 
 impl TailReader {
-    /// Makes the reader of a log without a record behind the checkpoint, for this many threads. The tables of the
-    /// checkpoint have these ranges.
+    /// Makes a reader that has read no record yet, for this many threads. It begins with the tables of the checkpoint.
+    /// `ranges` has the ranges of the tables that have files.
     pub(super) fn new(manifest: &Manifest, mut ranges: BTreeMap<TableId, Ranges>, threads: usize) -> Self {
         let mut tail = |id: &TableId, shape: &Arc<Shape>| {
             let ranges = ranges.remove(id).unwrap_or_else(|| Ranges::hashed(threads));
@@ -184,7 +184,7 @@ impl TailReader {
         self.noted.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Notes the contents of a record beside the changes of rows. The records come in order.
+    /// Notes the contents of a record, but for the changes of rows. The records come in order.
     pub(super) fn note(&self, frame: &Frame<'_>, record: &Record<'_>) -> Result<(), Failure> {
         let mut noted = self.noted();
         noted.end = frame.end;
@@ -239,7 +239,7 @@ impl TailReader {
         Ok(())
     }
 
-    /// Ends the reading. The log had `changes` changes.
+    /// Ends the reading of a log that had `changes` changes of rows.
     pub(super) fn finish(self, changes: u64) -> Tail {
         let Noted { mut tables, dropped, next_table, end, time } =
             self.noted.into_inner().unwrap_or_else(|poison| poison.into_inner());
@@ -249,14 +249,14 @@ impl TailReader {
     }
 }
 
-/// The changes of the log behind the checkpoint.
+/// The changes of the log after the checkpoint, once all of them were read.
 #[derive(Debug)]
 pub(super) struct Tail {
-    /// The tables that there are in the end.
+    /// The tables that exist at the end of the log.
     pub(super) tables: Tables,
     /// For each change, a bit: whether it is the last one of its key.
     last: Vec<AtomicU64>,
-    /// The least number that no table had.
+    /// The least number above those of all tables that the log has had.
     pub(super) next_table: u32,
     /// The end of the last frame.
     pub(super) end: u64,
@@ -265,7 +265,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Whether no change counts.
+    /// Whether the log changes no row.
     pub(super) fn is_empty(&self) -> bool {
         self.last.is_empty()
     }

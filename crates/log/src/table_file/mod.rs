@@ -4,17 +4,18 @@
 //! header    magic, 8 | version, 4 | number of the file, 8 | CRC-32C of these, 4
 //! blocks    length of the content, 4 | CRC-32C, 4 | content
 //! footer    a block as well, whose content is a list of sections
-//! trailer   offset of the footer, 8 | CRC-32C of it and of the number of the file, 4
+//! trailer   offset of the footer, 8 | CRC-32C of the number of the file, this offset and the bytes `end`, 4
 //! ```
 //!
 //! A *section* holds entries of one table, in consecutive blocks. A file has the sections of one table or of many, in
 //! the order of their numbers. The sum of a block covers the number of the file and the block's offset, so that a block
 //! that was written to a wrong place does not pass. Every byte of the file is covered by a sum.
 //!
-//! An entry is a varint: one before the key of a row that is not there, or twice the length of the variable part before
-//! the two parts of a row. The length of the fixed part follows from the table's columns.
+//! An entry begins with a varint. For a row, the varint is twice the length of the variable part, and the two parts of
+//! the row follow. For a deleted row, it is one, and the key follows. The length of the fixed part follows from the
+//! table's columns.
 //!
-//! A file never changes once it is complete, and its number is never given to another file.
+//! A file that a manifest has named never changes, and its number is never given to another file.
 
 mod reader;
 mod writer;
@@ -43,8 +44,9 @@ pub(crate) fn name(number: u64) -> String {
 
 /// Returns the number of the file with this name, within its folder, or `None` if it is not one of these files.
 pub(crate) fn number(name: &str) -> Option<u64> {
-    (name.len() == 16).then_some(())?;
-    u64::from_str_radix(name, 16).ok()
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_number = name.len() == 16 && name.bytes().all(is_digit);
+    u64::from_str_radix(name, 16).ok().filter(|_| is_number)
 }
 
 fn header(number: u64) -> Vec<u8> {
@@ -56,7 +58,8 @@ fn header(number: u64) -> Vec<u8> {
     header
 }
 
-/// Returns the sum of a block at `offset`. `content` has the length before it.
+/// Returns the sum of a block at `offset` in the file `number`: of both numbers, the bytes of the length, and the
+/// content.
 fn sum(number: u64, offset: u64, length: &[u8], content: &[u8]) -> u32 {
     let sum = crc32c::crc32c(&number.to_le_bytes());
     let sum = crc32c::crc32c_append(sum, &offset.to_le_bytes());
@@ -77,4 +80,21 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|bytes| Input(bytes).u64()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_made() {
+        for made in [0, 1, 0xab, u64::MAX] {
+            assert_eq!(name(made).strip_prefix("tables/").and_then(number), Some(made));
+        }
+        for other in
+            ["", "ab", "00000000000000AB", "+0000000000000ab", "-0000000000000ab", "00000000000000ab0", "notes"]
+        {
+            assert_eq!(number(other), None, "{other}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use crate::record::{StoredRow, read_key};
 use hotrow_storage::{Key, TableId};
 use hotrow_sync::Arc;
 
-/// A complete file of a checkpoint.
+/// A complete file of a checkpoint, open for reading.
 #[derive(Debug)]
 pub(crate) struct TableFile {
     number: u64,
@@ -140,7 +140,8 @@ impl TableFile {
         self.read_block_at(block.offset, block.bytes, buffer)
     }
 
-    /// Reads all blocks, and checks their sums. `look` gets the bytes of each block; it may end the work with an error.
+    /// Reads all blocks, and checks their sums. `look` gets the number of bytes of each block; it may end the work with
+    /// an error.
     pub(crate) fn verify(&self, look: &mut dyn FnMut(u64) -> Result<(), Failure>) -> Result<(), Failure> {
         let mut buffer = Vec::new();
         for block in self.sections.iter().flat_map(|section| &section.blocks) {

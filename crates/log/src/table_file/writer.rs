@@ -21,7 +21,7 @@ pub(crate) struct Summary {
     pub(crate) bytes: u64,
     /// The number of rows.
     pub(crate) rows: u64,
-    /// The number of keys whose rows are not there.
+    /// The number of absences: keys of deleted rows, which older runs may still have.
     pub(crate) absences: u64,
     /// The least key.
     pub(crate) first: Key,
@@ -102,7 +102,7 @@ impl TableFileWriter {
         self.section = Some(OpenSection { table, start, rows: 0, absences: 0, first, last, blocks, block_count: 0 });
     }
 
-    /// Adds a row to the section, or the absence of one. The keys of a section ascend.
+    /// Adds a row to the section, or an absence if `row` is `None`. The keys of a section ascend.
     pub(crate) fn push(&mut self, key: &Key, row: Option<StoredRow<'_>>) -> Result<(), Failure> {
         let bytes = self.bytes();
         let section = self.section.as_mut().expect("entries are in a section");

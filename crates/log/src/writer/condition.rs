@@ -42,29 +42,29 @@ impl Condition {
         }
     }
 
-    /// Returns why the log has failed.
+    /// Returns why the log has failed, for people, or `None` if it has not.
     pub(super) fn reason(&self) -> Option<String> {
         self.reason.get().filter(|_| self.has_failed()).cloned()
     }
 
-    /// Sets the first reason for which the log has failed.
+    /// Notes that the log has failed. Only the first reason is kept.
     pub(super) fn fail(&self, reason: &str) {
         // A later reason follows from the first one.
         let _ = self.reason.set(reason.to_owned());
         self.state.store(FAILED, Ordering::Release);
     }
 
-    /// Sets whether the disk lacks room for a segment.
+    /// Notes whether the disk lacks room for a segment. If it does, a log that was stuck stays so.
     pub(super) fn set_full(&self, is_full: bool) {
         self.set(if is_full { FULL } else { GOOD }, |state| state == STUCK && is_full);
     }
 
-    /// Sets that records cannot be written for want of room.
+    /// Notes that complete records cannot be written for want of room.
     pub(super) fn set_stuck(&self) {
         self.set(STUCK, |_| false);
     }
 
-    /// Sets the state, unless the log has failed or `keeps` the state that it has.
+    /// Sets the state, unless the log has failed or `keeps` returns true for the present state.
     fn set(&self, new: u8, keeps: impl Fn(u8) -> bool) {
         let next = |state| (state != FAILED && !keeps(state)).then_some(new);
         // The update fails if the state is kept.

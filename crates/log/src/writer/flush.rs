@@ -16,7 +16,7 @@ use hotrow_sync::{MutexGuard, Time, Waiter};
 /// The result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flushed {
-    /// No record was complete that had not been written.
+    /// There was no complete record that had not been written.
     Nothing,
     /// Records were written, or, if the log has failed, forgotten.
     Done,
@@ -32,7 +32,7 @@ pub(super) struct Flusher {
     segment: Option<Segment>,
     /// The position of the first byte of `block`, at which a page begins.
     start: u64,
-    /// The bytes of the last page that were written.
+    /// The bytes of the log from `start` on that were written: a part of the last page.
     block: Vec<u8>,
 }
 
@@ -51,8 +51,9 @@ impl Log {
         self.flush_with(self.flusher.lock().unwrap_or_else(|poison| poison.into_inner()))
     }
 
-    /// Makes the record of a transaction durable, and all before it, if nobody else writes or waits and the transaction
-    /// has a thread that would only wait. Otherwise, or if that fails, the transaction has to wait.
+    /// Makes the record of a transaction durable, and all before it, on the transaction's own thread. Does nothing if
+    /// the transaction has no thread that would only wait, or if another thread writes or another transaction waits. If
+    /// the record is not durable afterwards, the transaction has to wait.
     pub(super) fn flush_alone(&self, waiter: &Waiter, is_over: impl Fn() -> bool) {
         if !waiter.has_thread() || !self.bells.has_thread.load(Ordering::Acquire) || !self.for_durability.is_empty() {
             return;
@@ -98,14 +99,15 @@ impl Log {
         flushed
     }
 
-    /// Takes bytes out of the ring that nobody will ever write.
+    /// Takes bytes out of the ring and drops them, since a log that has failed writes nothing.
     fn forget(&self, flusher: &mut Flusher, until: u64) {
         flusher.block.clear();
         flusher.drain.take(until, &mut flusher.block);
         flusher.block.clear();
     }
 
-    /// Writes bytes up to a position, or up to the end of the segment.
+    /// Writes bytes up to a position, or up to the end of the segment. If the segment is full, the next one becomes the
+    /// one that is written.
     fn write(&self, flusher: &mut Flusher, until: u64) -> Result<Flushed, Failure> {
         let Flusher { drain, segment, start, block } = flusher;
         if segment.as_ref().is_none_or(|segment| segment.header.end() == drain.taken()) {

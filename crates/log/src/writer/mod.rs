@@ -8,23 +8,25 @@
 //! 3. The *flusher* takes all complete frames out of the ring and writes them with one durable write. Meanwhile, other
 //!    transactions complete theirs: the more of them there are, the more share the next write. A single one waits for
 //!    one write and for no timer.
-//! 4. It wakes the transactions whose records are durable, and no others.
+//! 4. The flusher wakes the transactions whose records are durable, and no others.
 //!
 //! A transaction that waits alone, and has a thread that would do nothing else, is the flusher itself (see [`flush`]):
 //! no thread need be woken then, neither the flusher's nor its own.
 //!
-//! **What is promised.** In the mode [`Sync`](Durability::Sync), a commit is over only when its record is durable. What
-//! a crash leaves of the log is always a prefix: no record is there without all those before it.
+//! **What is promised.** In the mode [`Sync`](Durability::Sync), a commit is over only when its record is durable,
+//! unless its session does not want to wait. What a crash leaves of the log is always a prefix: if a record is there,
+//! all records before it are there.
 //!
-//! **Errors of the device.** The first write or sync that fails ends the log: nobody knows which of the bytes are
+//! **Errors of the device.** The first write or sync that fails ends the log: it is not known which of the bytes are
 //! durable, and to sync again would not tell. From then on no commit is acknowledged, transactions may not begin to
-//! change anything, and records are forgotten. Reading goes on. The reason is [kept](Log::failure).
+//! change anything, and records are forgotten. Transactions that only read go on. The reason is [kept](Log::failure).
 //!
 //! **A full disk.** See [`supply`]. While no segment can be made, transactions may not begin to change anything. When
 //! the last segment is full, too, records stay in the ring, and then commits wait. All this ends by itself when there
 //! is room.
 //!
-//! **Reading** the log while it is written goes up to the last durable frame, and needs no latch of the writer.
+//! **Reading** the log while it is written goes up to the last durable frame, and keeps no latch of the writer
+//! meanwhile.
 
 mod condition;
 mod flush;
@@ -59,13 +61,14 @@ use std::cell::Cell;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
-use supply::{LEAST_SEGMENT, Supply, Unmade};
+use supply::{Supply, Unmade};
 use waiting::Waiting;
 
 /// The capacity above which a buffer is not kept for the next record of the thread.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// The most bytes of the ring that are prefetched for a record. Behind them, the processor has seen the sequence.
+/// The most bytes of the ring that are prefetched for a record. Beyond them, the processor has recognised the sequence
+/// and prefetches by itself.
 const PREFETCHED_BYTES: usize = 1 << 10;
 
 /// The time between two attempts to make room, if no other thread flushes.
@@ -105,21 +108,21 @@ pub struct Log {
 struct Ends {
     /// The end of the bytes that were written, and are durable unless durability is off.
     durable: AtomicU64,
-    /// The end of a whole frame up to which all bytes are durable. Frames witness that, so it must not be in the middle
-    /// of one, whose other part may still be lost.
+    /// The end of a whole frame up to which all bytes are durable. New frames witness that. The position must not be in
+    /// the middle of a frame, because the other part of that frame may still be lost.
     synced: AtomicU64,
     /// The end of the last whole frame before `durable`.
     whole: AtomicU64,
 }
 
-/// The time of day, and the last time that the log has.
+/// The clock of the log, and the last time that the log has.
 #[derive(Debug)]
 struct LogClock {
     clock: Clock,
     last: AtomicI64,
 }
 
-/// How threads wake those of the log.
+/// The means by which other threads wake the threads of the log.
 struct Bells {
     flusher: Doorbell,
     maker: Doorbell,
@@ -140,20 +143,18 @@ fn random_salt() -> u64 {
 }
 
 impl Log {
-    /// Opens the log of a data directory for writing. `end` is where [recovery](crate::recovery) found the end of the
-    /// log: what lies behind is dead from now on. The caller has the only right to write to the directory. Without
-    /// [`LogThreads`], records are written only when [`flush`](Self::flush) is called.
+    /// Opens the log of a data directory for writing. `end` is the end of the log, as [recovery](crate::recovery) has
+    /// found it: all bytes after it are dead from now on. The caller has the only right to write to the directory.
+    /// Without [`LogThreads`], records are written only when [`flush`](Self::flush) is called or the ring is full.
     ///
     /// # Errors
-    /// If a segment is damaged, or if the disk refuses an operation or has no room for a segment.
+    /// If a segment is damaged, if the options are not allowed, or if the disk refuses an operation or has no room for
+    /// a segment.
     pub fn open(disk: Arc<dyn Disk>, options: &Options, end: u64) -> Result<Arc<Self>, Failure> {
-        let Options { segment_bytes, ring_bytes, .. } = *options;
-        if !segment_bytes.is_multiple_of(crate::segment::PAGE) || segment_bytes < LEAST_SEGMENT {
-            return Err(Failure::Refused(format!("segments of the log cannot have {segment_bytes} bytes")));
-        }
+        options.check()?;
         let salt = options.salt.unwrap_or_else(random_salt);
         let supply = Supply::open(disk, options, salt, end)?;
-        let (ring, drain) = byte_ring::new(end, ring_bytes);
+        let (ring, drain) = byte_ring::new(end, options.ring_bytes);
         let position = || AtomicU64::new(end);
         let sleeper = || Doorbell::new(Waiter::thread(Duration::ZERO));
         let bells = Bells {
@@ -222,8 +223,8 @@ impl Log {
         }
     }
 
-    /// Makes everything durable that was appended, whatever the mode. Returns false if that is not possible, because
-    /// the log has failed or the disk is full.
+    /// Makes all records durable that were appended, whatever the mode. Returns false if that is not possible, because
+    /// the log has failed or the disk is full. The log can be used further.
     pub fn close(&self) -> bool {
         let end = self.ring.reserved();
         while self.ends.durable.load(Ordering::Acquire) < end {
@@ -367,7 +368,8 @@ impl RedoSink for Log {
             self.for_durability.add(position.0, waiter);
             self.bells.flusher.call();
             if waiter.wait_until(None, is_over) != hotrow_sync::Wake::Ready {
-                // The device answers soon. Only if there is no room for the record, nobody knows when.
+                // The device answers soon, so the cancelled wait goes on. It ends if the disk has no room, which may
+                // last.
                 waiter.wait_for(|| is_over() || self.condition.is_stuck());
             }
         }

@@ -12,7 +12,7 @@ pub const FLUSH_CLASSES: usize = 24;
 pub struct Statistics {
     /// The bytes that were written to segments, padding of pages included.
     pub written_bytes: u64,
-    /// The number of writes.
+    /// The number of writes to segments.
     pub flushes: u64,
     /// The number of records that were written.
     pub records: u64,
@@ -25,7 +25,7 @@ pub struct Statistics {
     pub oldest: u64,
     /// The position up to which records are durable, or, if durability is off, written.
     pub durable: u64,
-    /// The position behind the last record.
+    /// The position after the last record that was appended.
     pub newest: u64,
     /// The number of files of the log.
     pub files: u64,

@@ -21,7 +21,7 @@ use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::format::remove_if_there;
 use crate::reader::{CHUNK, LogFiles, Piece};
-use crate::segment::{FILLING, FOLDER, HEADER_BYTES, Header, Segment, name, spare_name};
+use crate::segment::{FILLING, FOLDER, Header, Segment, name, spare_name};
 use hotrow_sync::{Arc, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -46,8 +46,9 @@ pub(super) struct Supply {
 
 #[derive(Debug)]
 struct Pool {
-    /// The segments that hold the log, the one that is written last.
+    /// The segments that hold the log, in its order. The last of them is the one that is written.
     live: VecDeque<Piece>,
+    /// The next segment, if it was made.
     ready: Option<Segment>,
     /// The numbers of the spare files.
     spares: VecDeque<u64>,
@@ -65,7 +66,7 @@ fn is_full(error: &io::Error) -> bool {
 pub(super) enum Unmade {
     /// There is no room.
     Full,
-    /// The disk refuses an operation, or nobody knows whether it was done.
+    /// The disk refuses an operation, or it is not known whether the operation was done.
     Failed(Failure),
 }
 
@@ -146,8 +147,10 @@ impl Supply {
         Ok(())
     }
 
-    /// Makes a spare file of a segment without any byte of the log. Of several segments that are retired one after the
-    /// other, a crash brings back the last ones only: a log from whose middle a segment is missing would look damaged.
+    /// Makes a spare file of a segment that the log does not need. The segment is removed instead if it has another
+    /// length or there are enough spare files. The change is durable when the call returns. So of several segments that
+    /// are retired one after the other, a crash brings back the last ones only: a log from whose middle a segment is
+    /// missing would look damaged.
     fn retire(&self, number: u64) -> Result<(), Failure> {
         let name = name(number);
         let length = self.disk.open(&name, false).and_then(|file| file.len()).map_err(Failure::on(&name))?;
@@ -205,8 +208,8 @@ impl Supply {
         }
     }
 
-    /// Makes a spare file a segment. No room is needed for that, so an error leaves the file as good as before only if
-    /// it says that there is no room.
+    /// Makes a spare file a segment. The spare file is as good as before if the call fails with [`Unmade::Full`]. After
+    /// another error, the state of the file is not known.
     fn give_name(&self, spare: u64, header: Header) -> Result<Segment, Unmade> {
         let (from, to) = (spare_name(spare), name(header.number));
         let file = self.disk.open(&from, true).map_err(|error| Unmade::Failed(Failure::on(&from)(error)))?;
@@ -229,7 +232,7 @@ impl Supply {
             false => failed(error),
         });
         if let Err(unmade) = filled {
-            // The room is given back, so that what else needs it can have it.
+            // The room is given back, so that other files can have it.
             return Err(remove_if_there(&*self.disk, FILLING).map_or_else(Unmade::Failed, |()| unmade));
         }
         let spare = self.next_spare();
@@ -257,7 +260,7 @@ impl Supply {
         file.sync()
     }
 
-    /// Returns the segment that is written.
+    /// Returns the segment that is being written, or `None` if the log has no segment.
     pub(super) fn current(&self) -> Option<Segment> {
         self.pool().live.back().map(|piece| piece.segment.clone())
     }
@@ -270,7 +273,8 @@ impl Supply {
         Some(segment)
     }
 
-    /// Lets the segments before a position become spare files, the oldest first. The one that is written stays.
+    /// Retires the segments that end at a position or before, the oldest first. The segment that is being written
+    /// stays.
     pub(super) fn discard_before(&self, position: u64) -> Result<(), Failure> {
         let _alone = self.making.lock().unwrap_or_else(|poison| poison.into_inner());
         let mut numbers = Vec::new();
@@ -288,7 +292,8 @@ impl Supply {
         self.pool().live.iter().cloned().collect()
     }
 
-    /// Returns the position of the first byte of the log that is still there, and the number of files.
+    /// Returns the position of the first byte of the log that is still there, and the number of files, spare ones
+    /// included.
     pub(super) fn extent(&self) -> (u64, u64) {
         let pool = self.pool();
         let oldest = pool.live.front().map_or(0, |piece| piece.segment.header.start);
@@ -300,6 +305,3 @@ impl Supply {
         self.live().iter().try_for_each(|piece| piece.segment.file.sync().map_err(Failure::on(&piece.segment.name())))
     }
 }
-
-/// The least length of a segment.
-pub(super) const LEAST_SEGMENT: u64 = 2 * HEADER_BYTES;

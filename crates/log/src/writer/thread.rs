@@ -13,6 +13,7 @@ const RETRY_FULL: Duration = Duration::from_millis(200);
 /// The time for which the flusher sleeps while a record is reserved and not complete, after it has given its core away
 /// a few times.
 const INCOMPLETE: Duration = Duration::from_micros(50);
+/// The number of times that the flusher gives its core away before it sleeps.
 const YIELDS: u32 = 20;
 
 /// The threads of a log. Dropping the object makes all records durable, if that is possible, and ends the threads.
@@ -54,11 +55,11 @@ impl Drop for LogThreads {
     }
 }
 
-/// Writes records until it is to stop.
+/// Writes records until `stop` is set.
 fn write(log: &Log, stop: &AtomicBool) {
     let bell = &log.bells.flusher;
-    // The time at which records are written for which no transaction waits, and the number of looks at one that is not
-    // complete.
+    // The time at which records are written even if no transaction waits for them, and how often in a row the next
+    // record was not complete.
     let (mut due, mut looks) = (Time::now(), 0);
     while !stop.load(Ordering::Acquire) {
         let now = Time::now();
@@ -93,7 +94,7 @@ fn write(log: &Log, stop: &AtomicBool) {
     }
 }
 
-/// Makes segments until it is to stop.
+/// Makes segments until `stop` is set.
 fn make(log: &Log, stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
         log.tend();

@@ -31,7 +31,7 @@ impl Ord for Entry {
     }
 }
 
-/// Waiters by their positions. A waiter is woken once, when its position is reached, and no others are woken with it.
+/// The waiters, by the positions for which they wait. When a position is reached, its waiters are woken, and no others.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     entries: Mutex<BinaryHeap<Reverse<Entry>>>,
@@ -42,23 +42,24 @@ impl Waiting {
         self.entries.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Adds a waiter. The caller then checks whether its position was reached, since it may have been before.
+    /// Adds a waiter. The caller must check afterwards whether the position is reached, since that may have happened
+    /// before.
     pub(super) fn add(&self, position: u64, waiter: &Waiter) {
         self.entries().push(Reverse(Entry { position, waiter: waiter.clone() }));
     }
 
-    /// Whether a transaction waits.
+    /// Whether no transaction waits.
     pub(super) fn is_empty(&self) -> bool {
         self.entries().is_empty()
     }
 
-    /// Wakes all waiters, to look at more than their positions. They stay added.
+    /// Wakes all waiters, so that they check conditions other than their positions. They are not removed.
     pub(super) fn wake_all(&self) {
         let waiters: Vec<Waiter> = self.entries().iter().map(|Reverse(entry)| entry.waiter.clone()).collect();
         waiters.iter().for_each(Waiter::wake);
     }
 
-    /// Wakes the waiters whose positions are reached: all up to `position`.
+    /// Wakes the waiters whose positions are at most `position`, and removes them.
     pub(super) fn wake_until(&self, position: u64) {
         let mut woken = Vec::new();
         {

@@ -340,11 +340,11 @@ impl Transactions {
     fn report(&self, me: TxnId, committed: bool) {
         let mut dependents = self.slot_of(me).dependents.lock();
         let empty = Dependents { closed: true, ..Dependents::of(me) };
-        let told = std::mem::replace(&mut *dependents, empty);
+        let registered = std::mem::replace(&mut *dependents, empty);
         drop(dependents);
-        if told.of == me {
-            told.ids.into_iter().for_each(|id| self.tell(id, committed));
-            told.places.into_iter().for_each(|place| self.queues.release(place, me));
+        if registered.of == me {
+            registered.ids.into_iter().for_each(|id| self.tell(id, committed));
+            registered.places.into_iter().for_each(|place| self.queues.release(place, me));
         }
     }
 

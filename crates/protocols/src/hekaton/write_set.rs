@@ -139,7 +139,7 @@ impl WriteSet {
 
     /// Returns the changes for the redo log: each changed row once, in its last state.
     pub fn redo<'g>(&self, database: &'g Database, guard: Guard<'g>) -> Vec<Redo<'g>> {
-        let mut told = HashSet::default();
+        let mut seen = HashSet::default();
         let mut changes = Vec::new();
         // The last change of a row is the one that counts.
         for change in self.log.iter().rev().filter(|change| !change.locks_only) {
@@ -149,7 +149,7 @@ impl WriteSet {
             }
             let Some(version) = change.new.or(change.old) else { continue };
             let version = record::deref(version, guard, table);
-            if !told.insert((change.table, table.key_of(version.row()))) {
+            if !seen.insert((change.table, table.key_of(version.row()))) {
                 continue;
             }
             changes.push(match change.new {

@@ -239,7 +239,8 @@ impl Head {
         }
     }
 
-    /// Removes the granted request at `position`. The last one takes its place, so that no other one is looked at.
+    /// Removes the granted request at `position`. The last granted request takes its position, so that no further
+    /// request need be read.
     fn remove(&mut self, position: usize) {
         self.granted.swap_remove(position);
         if let Some(moved) = self.granted.get(position) {

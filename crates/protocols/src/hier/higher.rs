@@ -99,7 +99,7 @@ pub(super) struct HigherLock {
     pub(super) is_heritable: bool,
     /// Whether the transaction inherited the lock.
     pub(super) is_inherited: bool,
-    /// The number of transactions, one after the other, that have inherited the lock and not used it.
+    /// The number of successive transactions that have inherited the lock and not used it.
     pub(super) unused: u8,
     /// The number of locks that the transaction holds below the node.
     pub(super) below: usize,

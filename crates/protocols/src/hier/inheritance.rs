@@ -16,11 +16,12 @@ pub(super) struct Inheritance {
     has_taken: bool,
     /// The locks that the transaction, which is about to end, passes on.
     passed_on: Vec<HigherLock>,
-    /// The number of transactions, one after the other, that may leave an inherited lock unused before it is released.
+    /// The number of successive transactions that may leave an inherited lock unused before the lock is released.
     momentum: u8,
 }
 
-/// The number of unused locks that the momentum keeps. Each transaction looks at all of them.
+/// The greatest number of unused locks that a transaction keeps because of the momentum. Each transaction must check
+/// all locks that were kept.
 const MOST_KEPT: usize = 16;
 
 impl Inheritance {
@@ -67,8 +68,8 @@ impl Inheritance {
         None
     }
 
-    /// Ends the transaction: releases the inherited locks that it has not used, unless the momentum keeps them, and
-    /// gives its agent those that it passes on.
+    /// Ends the transaction. Inherited locks that the transaction has not used are released, unless the momentum keeps
+    /// them. These and the locks that the transaction passes on go to its agent.
     pub(super) fn end(&mut self, requester: &mut Requester, statistics: &mut Statistics) {
         self.has_taken = false;
         let passed_on = self.passed_on.len();

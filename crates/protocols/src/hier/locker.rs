@@ -465,7 +465,7 @@ impl Locker {
         self.count_inheritance(start);
     }
 
-    /// Counts a call for inheritance that began at `start`, if times are measured.
+    /// Counts the time of a call for inheritance that began at `start`; `None` if times are not measured.
     #[inline]
     fn count_inheritance(&mut self, start: Option<Time>) {
         if let Some(start) = start {

@@ -330,7 +330,8 @@ impl Requester {
         Ok(Grant::of(request, is_new, is_hot))
     }
 
-    /// Releases a granted request of the transaction, as [`LockManager::unlink`] does, and keeps it for another lock.
+    /// Releases a granted request of the transaction, as [`LockManager::unlink`] does, and keeps the request object for
+    /// another lock.
     #[inline]
     pub(super) fn release(&mut self, lock: Lock, request: RequestPtr, statistics: &mut Statistics) {
         let (heads, _) = self.latch(self.manager.bucket(lock), statistics);
@@ -338,7 +339,7 @@ impl Requester {
         self.spare(request);
     }
 
-    /// Takes a latch. Also returns whether another thread had it, so that this one met contention.
+    /// Takes a latch. Also returns whether the thread met contention: another thread had the latch.
     #[inline]
     fn latch<'m, T>(&self, latch: &'m Latch<T>, statistics: &mut Statistics) -> (LatchGuard<'m, T>, bool) {
         match latch.try_lock() {

@@ -1,7 +1,7 @@
 //! Every interleaving of two requests under `--cfg loom`, and random interleavings of whole transactions with
-//! inheritance and escalation under `--cfg shuttle`. In the latter every latch and
-//! every word of a request is a place to switch threads at. shuttle has no time: it reports a lost wake-up, or a
-//! deadlock that nobody finds, as one of its own.
+//! inheritance and escalation under `--cfg shuttle`. In the latter every latch and every word of a request is a place
+//! to switch threads at. shuttle has no time: it reports a lost wake-up, or a deadlock that no transaction finds, as a
+//! deadlock of its own.
 //!
 //! | broken | fails |
 //! | --- | --- |

@@ -34,10 +34,10 @@ use hotrow_sync::leak;
 use std::fmt;
 use std::ops::Deref;
 
-/// The requests that no transaction object keeps, for any lock manager of the process.
+/// The pool of free request objects: those that no transaction object keeps. All lock managers of the process share it.
 ///
-/// A request is never freed, so that a head may refer to it without a count of references. It is used again. The models
-/// and the simulated machine have no such pool, as their requests live for one run.
+/// A request object is used again but never freed, so that a head may refer to it without a count of references. The
+/// models and the simulated machine have no such pool, as their requests live for one run.
 #[cfg(not(any(loom, shuttle, machine)))]
 static POOL: Mutex<Vec<RequestPtr>> = Mutex::new(Vec::new());
 
@@ -168,13 +168,14 @@ impl Request {
         self.parent.store(parent, Ordering::Release);
     }
 
-    /// Returns the position among the granted requests of the head, as set last. The caller has the head's latch.
+    /// Returns the request's position among the granted requests of the head, as it was set last. The caller has the
+    /// head's latch.
     #[inline]
     pub(super) fn position(&self) -> usize {
         self.position.load(Ordering::Acquire)
     }
 
-    /// Sets the position among the granted requests of the head. The caller has the head's latch.
+    /// Sets the request's position among the granted requests of the head. The caller has the head's latch.
     #[inline]
     pub(super) fn set_position(&self, position: usize) {
         self.position.store(position, Ordering::Release);

@@ -42,7 +42,8 @@ pub struct HierarchyConfig {
     pub escalation: usize,
     /// The percentage of the last requests for a lock that must have met latch contention for the lock to be hot.
     pub hot_percent: u8,
-    /// The number of transactions, one after the other, that may leave an inherited lock unused before it is released.
+    /// The number of successive transactions that may leave an inherited lock unused before the lock is released. With
+    /// 0 the first such transaction releases it.
     pub momentum: u8,
     /// The longest wait. Deadlocks do not last, but there are clients that never come back.
     pub wait_limit: Duration,

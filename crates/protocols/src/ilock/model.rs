@@ -4,19 +4,19 @@
 //!
 //! | broken | fails |
 //! | --- | --- |
-//! | who leaves the lock free does not look again | `who_acquires_while_the_lock_is_released_gets_it` |
-//! | who waits makes no second attempt, or makes it before the bit is set | the same |
+//! | a transaction that leaves the lock free does not look again | `who_acquires_while_the_lock_is_released_gets_it` |
+//! | a transaction that waits makes no second attempt, or makes it before the bit is set | the same |
 //! | the fences (`synchronize`) | the same |
 //! | the lock is free between the release and the hand-over | the same |
-//! | who leaves the lock as the last reader does not look again | the same |
-//! | a hand-over clears no bit, or clears that of another one of the worker | `each_of_two_that_wait_gets_it` |
-//! | a second attempt clears the bit of another one | `a_second_attempt_leaves_the_bit_of_another_one_that_waits` |
-//! | what was handed to one who is cancelled is forgotten | `what_a_cancelled_one_was_given_goes_on_to_the_next` |
-//! | a hand-over that finds nobody keeps the dummy write lock, or does not look again | the same |
+//! | the last reader to leave the lock does not look again | the same |
+//! | a hand-over clears no bit, or clears the bit although another transaction of the worker waits | `each_of_two_that_wait_gets_it` |
+//! | a second attempt clears the bit although another transaction of the worker waits | `a_second_attempt_leaves_the_bit_of_another_one_that_waits` |
+//! | a lock that was handed to a cancelled transaction is forgotten | `what_a_cancelled_one_was_given_goes_on_to_the_next` |
+//! | a hand-over that finds no waiting transaction keeps the dummy write lock, or does not look again | the same |
 //! | readers are let in without the dummy read lock | the same |
-//! | who withdraws leaves the bit, or does not let readers pass | `a_writer_that_gives_up_lets_readers_pass` |
-//! | the last other reader does not tell who upgrades | `the_last_other_reader_makes_the_one_that_waits_the_writer` |
-//! | a second one that upgrades waits | `of_two_readers_that_want_to_write_one_does` |
+//! | a writer that withdraws leaves the bit, or does not let readers pass | `a_writer_that_gives_up_lets_readers_pass` |
+//! | the last other reader does not tell the reader that upgrades | `the_last_other_reader_makes_the_one_that_waits_the_writer` |
+//! | a second reader that upgrades waits | `of_two_readers_that_want_to_write_one_does` |
 //! | an upgrade that is withdrawn stays in the lock-state | the same |
 //! | an upgrade is granted without a look at the lock-state | `an_upgrade_meant_for_a_withdrawn_one_makes_no_other_reader_the_writer` |
 

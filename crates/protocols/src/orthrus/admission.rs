@@ -189,7 +189,8 @@ impl<T: LockTable> LateLocks for OrthrusAdmission<T> {
         added
     }
 
-    /// Asks each part once for the locks of all rows there. A part grants all of them or none.
+    /// Asks each part of the lock table once, for the locks of all rows in that part. The part grants all of them or
+    /// none.
     fn add_rows(&mut self, plan: &mut Plan<()>, rows: &[PlannedRow<()>]) {
         let part_of = |row: &PlannedRow<()>| self.map.part(row.partition);
         let mut parts: SmallVec<[PartId; 4]> = rows.iter().map(part_of).collect();

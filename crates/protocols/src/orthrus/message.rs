@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | *request* | an execution thread, or the part before | these locks; then on to the next part, or back |
 //! | *grant* | the last part | all locks are there |
-//! | *release* | an execution thread | the transaction is over; nobody waits for an answer |
+//! | *release* | an execution thread | the transaction is over; no thread waits for an answer |
 //! | *add* | an execution thread | a running transaction wants one more lock, if it is free |
 //! | *withdraw* | an execution thread | the transaction asks no more, granted or not |
 //!

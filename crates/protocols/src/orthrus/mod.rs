@@ -31,10 +31,10 @@
 //! | names | `id` |
 //! | a transaction as the other threads see it | `node`, `request`; they refer to each other, as a node keeps its granted request |
 //! | one lock table, or one for each part | `table` |
-//! | messages, and who acts on them | `message`, `presence` |
+//! | messages, and the threads that act on them | `message`, `presence` |
 //! | one part | `part` |
 //! | all parts and ports | `parts` |
-//! | who does what | `roles`, `worker` |
+//! | the roles of workers | `roles`, `worker` |
 //! | the engines | `variants`, `admission` |
 //!
 //! **Invariants**

@@ -25,7 +25,7 @@ pub(super) struct Request {
     at: usize,
     /// The number of messages that have carried the request so far.
     messages: u32,
-    /// Whether a part has kept the request until another transaction gave locks back.
+    /// Whether the request had to wait in a part until another transaction gave locks back.
     was_blocked: bool,
 }
 

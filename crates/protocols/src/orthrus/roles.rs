@@ -114,7 +114,7 @@ impl Roles {
         }
     }
 
-    /// Returns the number of workers in both roles.
+    /// Returns the number of workers, those of both roles together.
     pub(super) fn workers(&self) -> usize {
         self.workers
     }

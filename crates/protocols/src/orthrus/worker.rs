@@ -93,8 +93,8 @@ impl<T: LockTable> OrthrusWorker<T> {
 }
 
 impl<T: LockTable> Duties for OrthrusWorker<T> {
-    /// Whether there are more workers than cores. Then a message takes a switch of threads, and the more transactions
-    /// are under way, the more of them share a switch.
+    /// Returns true if there are more workers than cores. A message then takes a switch of threads, and the more
+    /// transactions are under way, the more of them share a switch.
     fn ignores_waits(&self) -> bool {
         self.roles.workers() > hotrow_sync::cores()
     }

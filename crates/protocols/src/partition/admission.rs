@@ -2,7 +2,7 @@
 //!
 //! | the transaction asks | and its thread | it |
 //! | --- | --- | --- |
-//! | one partition | has settled there, or nobody has | asks, runs and finishes on the partition's core itself |
+//! | one partition | has settled there, or none has | asks, runs and finishes on the partition's core itself |
 //! | one partition | is another's | sends *enter*, is granted, runs, sends *finished* |
 //! | several | any | draws numbers, then enters, or sends *enter*, at each |
 //!

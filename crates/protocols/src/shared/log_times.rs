@@ -2,8 +2,8 @@
 
 use hotrow_sync::Waiter;
 
-/// Makes a step of the log. Reads the clock before and after if the transaction is `timed`. Returns the nanoseconds of
-/// the step, or zero if it was not timed.
+/// Calls `step`, which hands a commit over to the log or waits for it. If `timed`, reads the clock before and after.
+/// Returns the result, and the nanoseconds that the step took, or zero if it was not timed.
 #[inline]
 pub(crate) fn log_step<R>(timed: bool, waiter: &Waiter, step: impl FnOnce() -> R) -> (R, u64) {
     if timed { measured(waiter, step) } else { (step(), 0) }

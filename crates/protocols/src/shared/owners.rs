@@ -37,24 +37,24 @@ impl Owners {
         self.0.lock().expect("no panic under the mutex").free.push(owner.0);
     }
 
-    /// Returns the labels of all transaction objects that there are.
+    /// Returns the labels of all transaction objects that exist now.
     pub(crate) fn labels(&self) -> Labels {
         Labels(self.0.lock().expect("no panic under the mutex").parked.clone())
     }
 }
 
-/// The labels of the transactions of those objects that there were at one moment. The labels are the present ones: an
-/// object's next transaction may have begun since.
+/// The labels of the transactions of all objects that existed at one moment. A label is read when it is asked for, so
+/// it may be that of the object's next transaction.
 pub(crate) struct Labels(Vec<Arc<Parked>>);
 
 impl Labels {
-    /// Returns the label of a transaction; zero if its object was added later.
+    /// Returns the label of a transaction; zero if no object had the number at that moment.
     pub(crate) fn of(&self, OwnerId(id): OwnerId) -> u32 {
         self.0.get(id as usize).map_or(0, |parked| parked.label())
     }
 
-    /// Whether a transaction's object was there. A report need not show the waits of other transactions, which have
-    /// begun since.
+    /// Whether an object had this number at that moment. A report need not show the waits of other objects'
+    /// transactions, which have begun since.
     pub(crate) fn know(&self, OwnerId(id): OwnerId) -> bool {
         (id as usize) < self.0.len()
     }

@@ -1,6 +1,6 @@
 //! The partitions of the data, for engines that keep them apart: how many there may be, and which tables can be cut.
 
-use hotrow_storage::{TableSchema, Type};
+use hotrow_storage::TableSchema;
 
 /// The greatest number of partitions of a database.
 pub(crate) const PARTITIONS_MAX: usize = 1 << 12;
@@ -12,8 +12,7 @@ pub(crate) const PARTITIONS_MAX: usize = 1 << 12;
 /// Fails with a text for users if it is not known. `engine` is the name of the engine that needs to know.
 pub(crate) fn check_schema(engine: &str, schema: &TableSchema) -> Result<(), String> {
     let first = schema.key.first().and_then(|&column| schema.columns.get(column));
-    let is_integer =
-        first.is_some_and(|column| !column.nullable && matches!(column.ty, Type::Int2 | Type::Int4 | Type::Int8));
+    let is_integer = first.is_some_and(|column| !column.nullable && column.ty.is_integer());
     let is_known = if schema.partitioned { is_integer } else { schema.constant };
     if is_known {
         return Ok(());

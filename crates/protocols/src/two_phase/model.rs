@@ -1,5 +1,5 @@
 //! Random interleavings of transactions that deadlock, under `--cfg shuttle`: every latch, word and flag a place to
-//! switch threads at. shuttle has no time, and reports a deadlock that nobody finds as one of its own.
+//! switch threads at. shuttle has no time, and reports a deadlock that no policy finds as its own.
 
 use super::{Dreadlocks, Policy, WaitFor};
 use crate::shared::lock_table::{LockTable, Name, Requester};

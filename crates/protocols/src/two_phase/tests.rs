@@ -212,15 +212,16 @@ fn check_policy<P: Detects>(play: Play, cycle: Cycle) {
     let transactions = 1 + play.iter().map(|&(number, _)| number).max().expect("somebody plays");
     for (spin, buckets) in [(0, 1), (0, 64), (200, 1), (200, 64)] {
         let mut stage = Stage::new::<P>(transactions, buckets, Duration::from_micros(spin));
-        let told = stage.play(play).map_or(Vec::new(), |deadlock| deadlock.waits);
+        let reported = stage.play(play).map_or(Vec::new(), |deadlock| deadlock.waits);
         let name = P::INFO.name;
-        let told_cycle: Vec<_> = told.iter().map(|edge| (edge.waiter, edge.target.clone(), edge.blocker)).collect();
+        let reported_cycle: Vec<_> =
+            reported.iter().map(|edge| (edge.waiter, edge.target.clone(), edge.blocker)).collect();
         let edge = |&(waiter, name, blocker): &(usize, char, usize)| (waiter as u32, target(name), blocker as u32);
         let mut turned: Vec<_> = cycle.iter().map(edge).collect();
         // The cycle may begin with any of them: the transaction that finds it is the victim.
-        let begin = turned.iter().position(|edge| told_cycle.first() == Some(edge)).unwrap_or(0);
+        let begin = turned.iter().position(|edge| reported_cycle.first() == Some(edge)).unwrap_or(0);
         turned.rotate_left(begin);
-        assert_eq!(told_cycle, turned, "{name}, spinning {spin} us, {buckets} buckets");
+        assert_eq!(reported_cycle, turned, "{name}, spinning {spin} us, {buckets} buckets");
         assert_eq!(stage.close().usage(), (0, 0), "{name}");
     }
 }

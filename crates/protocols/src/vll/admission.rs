@@ -323,7 +323,8 @@ impl<V: Variant> LateLocks for VllAdmission<V> {
         after.is_some()
     }
 
-    /// A transaction that sees the record afterwards finds it counted, and this one says before that it asks for it.
+    /// Counts the exclusive request in the record, and publishes it. Both happen before the record is linked, so a
+    /// transaction that finds the record also finds the request.
     #[inline]
     fn lock_made(
         &mut self,

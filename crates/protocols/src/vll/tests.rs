@@ -168,10 +168,10 @@ fn who_finds_an_analyst_at_work_has_him_look_again() {
     let (_, slot, requests) = trace.transactions.remove(at);
     let (core, records) = (trace.core.clone(), trace.records.clone());
     let found = Arc::new(AtomicBool::new(true));
-    let told = found.clone();
+    let flag = found.clone();
     let end_and_look = move || {
         core.finish(&slot, &Asked { records: &records, requests: &requests }, &[], |_| {});
-        told.store(core.analyse(&mut Statistics::default()), Ordering::Release);
+        flag.store(core.analyse(&mut Statistics::default()), Ordering::Release);
     };
     *woken.0.lock().expect("nobody panics") = Some(Box::new(end_and_look));
     trace.step("SCA");

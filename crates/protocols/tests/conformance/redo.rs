@@ -114,6 +114,7 @@ fn a_commit_appends_under_its_locks_and_waits_without_them() {
         }
         watcher.row.set((table, key.clone())).expect("it is set once");
         let mut txn = engine.transaction(refusing());
+        txn.statistics().timed = true;
         for (count, told) in [(1, false), (2, true)] {
             begin(&mut *txn, told, table, &[key.clone(), other.clone()]);
             let number = 10 * count as i32;
@@ -137,6 +138,7 @@ fn a_commit_appends_under_its_locks_and_waits_without_them() {
             assert_eq!(txn.commit(), Ok(()));
             assert_eq!(watcher.events(), [Event::Waited(count, Ok(number))], "{}, told {told}", engine.info().name);
         }
+        assert_eq!(txn.statistics().log.commits, 4, "{}: each commit is counted once", engine.info().name);
         begin(&mut *txn, false, table, &[]);
         assert_eq!(txn.delete(table, &other), Ok(Write::Done));
         txn.abort();

@@ -131,7 +131,7 @@ fn note(text: u8) -> Value<'static> {
 }
 
 fn price(number: u8, text: u8) -> Value<'static> {
-    Value::Numeric(hotrow_storage::Decimal::new(i64::from(number) * 100 + i64::from(text), 2))
+    Value::Numeric(hotrow_storage::Numeric::new(i64::from(number) * 100 + i64::from(text), 2))
 }
 
 pub fn row(layout: &Arc<RowLayout>, values: &[Value<'static>]) -> Row {

@@ -15,8 +15,8 @@ use subtle::ConstantTimeEq;
 /// one mutex, so a cancellation never reaches a later statement. If it came too late to stop its statement, the end of
 /// the statement revokes it.
 ///
-/// **Thread safety.** Any thread may call [`cancel`](Self::cancel), [`close`](Self::close), the methods of [`Backend`]
-/// and those that return whether something is so. All other methods are for the thread that runs the connection.
+/// **Thread safety.** Any thread may call [`cancel`](Self::cancel), [`close`](Self::close), the methods of [`Backend`],
+/// and the methods that return a `bool`. All other methods are for the thread that runs the connection.
 pub struct ClientHandle {
     /// The session's number, which BackendKeyData, cancel requests and `pg_backend_pid` call the process ID.
     pub pid: i32,
@@ -33,9 +33,9 @@ pub struct ClientHandle {
 
 /// The means by which other threads wake an idle connection, as its execution model provides them.
 pub trait IdleWaker: Send + Sync {
-    /// Makes the thread that looks after the connection look whether there is work, although the client has sent
-    /// nothing. If the connection is not idle, its own thread looks when it becomes idle, and the call need not have an
-    /// effect.
+    /// Makes the thread that serves the connection check whether there is work, although the client has sent nothing.
+    /// If the connection is not idle, the call need not have an effect, because the thread checks when the connection
+    /// becomes idle.
     fn wake_idle(&self);
 }
 
@@ -80,9 +80,10 @@ impl ClientHandle {
         self.has_spoken.load(Ordering::Acquire)
     }
 
-    /// Sets how other threads wake the connection while it is idle. The execution model calls it once.
+    /// Sets the waker through which other threads wake the connection while it is idle. The execution model calls this
+    /// once.
     pub fn set_idle_waker(&self, waker: Arc<dyn IdleWaker>) {
-        // A connection has one model.
+        // A connection has one execution model, so the waker is set once.
         let _ = self.idle_waker.set(waker);
     }
 

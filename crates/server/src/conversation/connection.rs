@@ -111,7 +111,8 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Writes the notifications that have come for the session, unless it is in a transaction.
+    /// Writes the notifications that have come for the session. Within a transaction there are none to write: they wait
+    /// for its end.
     fn deliver(&mut self) -> io::Result<()> {
         for notification in self.session.take_notifications() {
             backend::notification(&mut self.out, &notification);
@@ -182,12 +183,12 @@ impl<S: Read + Write> Connection<S> {
             || self.is_overdue()
     }
 
-    /// Whether there are notifications to send.
+    /// Whether there are notifications that can be sent now: some have come, and the session is in no transaction.
     pub fn has_notifications(&self) -> bool {
         self.session.has_notifications()
     }
 
-    /// Whether notifications may come while the client sends nothing.
+    /// Whether the session listens on a channel, so that notifications may come while the client sends nothing.
     pub fn is_listening(&self) -> bool {
         self.session.is_listening()
     }

@@ -173,17 +173,18 @@ impl Conversation {
         }
     }
 
-    /// Whether there are notifications to send to a client that has sent nothing.
+    /// Whether there are notifications that can be sent now, even if the client has sent nothing.
     pub fn has_notifications(&self) -> bool {
         matches!(&self.state, State::Begun(connection) if connection.has_notifications())
     }
 
-    /// Whether notifications may come while the client sends nothing.
+    /// Whether the session listens on a channel, so that notifications may come while the client sends nothing.
     pub fn is_listening(&self) -> bool {
         matches!(&self.state, State::Begun(connection) if connection.is_listening())
     }
 
-    /// Whether [`receive`](Self::receive) has something to read of which the system gives no notice.
+    /// Whether [`receive`](Self::receive) would return bytes that were read from the socket before. The system gives no
+    /// notice of them.
     pub fn has_read_ahead(&mut self) -> bool {
         match &mut self.state {
             State::Begun(connection) => connection.has_read_ahead(),
@@ -258,10 +259,10 @@ impl Conversation {
     }
 }
 
-/// Sets a new session up, and writes its first messages.
+/// Gives a new session its settings and its identity, and writes its first messages.
 ///
 /// # Errors
-/// 22023 if there is no time zone of the name that the client gives.
+/// 22023 if the client asks for a time zone that does not exist.
 fn greet(
     out: &mut BytesMut,
     session: &mut Session,

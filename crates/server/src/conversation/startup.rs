@@ -26,7 +26,7 @@ const GSS: u32 = 80_877_104;
 pub struct Start {
     /// The user's name.
     pub user: String,
-    /// The name of the database, which is the user's name if the message does not say another.
+    /// The name of the database. If the message has none, it is the user's name.
     pub database: String,
     /// The settings, as names and values, with which the session begins. They are from the message's parameters and its
     /// `options`.

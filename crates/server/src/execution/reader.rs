@@ -160,7 +160,7 @@ impl<M, C> Reader<M, C> {
         core.agenda.enqueue(number, || idle.is_some_and(|conversation| conversation.may_be_waited_for()));
     }
 
-    /// Makes a connection ready if it is idle, because there is something to send.
+    /// Marks a connection as ready if it is idle, because there may be something to send.
     pub fn wake_idle(&mut self, number: usize) {
         if self.get(number).is_some_and(|connection| connection.idle.is_some()) {
             self.enqueue(number);

@@ -40,7 +40,7 @@ fn run(shared: Arc<Shared>, slot: ClientSlot) {
     while conversation.proceed() == Progress::Answered {
         if conversation.is_listening() {
             let bell = bell.get_or_insert_with(|| Bell::install(&client));
-            // A ring that came before the bell was there has left the notifications.
+            // Notifications that came before the bell was installed did not ring it.
             if conversation.has_work() || !bell.wait(&mut conversation, &client.socket) {
                 continue;
             }
@@ -49,16 +49,17 @@ fn run(shared: Arc<Shared>, slot: ClientSlot) {
     }
 }
 
-/// The interval at which a session without a bell looks for notifications.
+/// The interval at which a session that listens and has no bell checks for notifications.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The bell of a session that listens: its thread waits for the client and for the bell at the same time.
+/// The bell of a session that listens: one end of a pair of sockets. The session's thread waits for the client and for
+/// the bell at the same time.
 struct Bell {
     /// The end at which the thread waits, or `None` if the system has refused the pair of sockets.
     heard: Option<UnixStream>,
 }
 
-/// The end of a bell at which other threads ring.
+/// The end of a bell through which other threads ring it.
 struct Button(UnixStream);
 
 impl IdleWaker for Button {
@@ -69,7 +70,8 @@ impl IdleWaker for Button {
 }
 
 impl Bell {
-    /// Makes a bell at which other threads wake the thread of `client`.
+    /// Makes the bell through which other threads wake the thread of `client`. If the system refuses the pair of
+    /// sockets, the bell never rings.
     fn install(client: &ClientHandle) -> Self {
         let pair = UnixStream::pair().and_then(|(button, heard)| {
             button.set_nonblocking(true)?;

@@ -99,7 +99,7 @@ impl<M> WorkerHandle<M> {
 pub struct InboxWaker<M> {
     /// The worker's inbox.
     pub inbox: Arc<Inbox<M>>,
-    /// The message that makes the worker look at the connection with a number.
+    /// Makes the message that asks the worker to check the connection with the given number.
     pub message: fn(usize) -> M,
     /// The connection's number at the worker.
     pub number: usize,

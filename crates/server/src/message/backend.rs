@@ -142,7 +142,7 @@ pub fn notice(out: &mut BytesMut, severity: &str, error: &SqlError) {
     put(out, &NoticeResponse::from(info(severity, error)));
 }
 
-/// Writes a NotificationResponse message: a notification that has come for the session.
+/// Writes a NotificationResponse message: a notification of a channel on which the session listens.
 pub fn notification(out: &mut BytesMut, notification: &Notification) {
     let at = begin(out, b'A');
     out.put_i32(notification.pid);

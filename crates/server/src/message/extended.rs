@@ -17,10 +17,10 @@ pub struct Parse<'m> {
 }
 
 impl<'m> Parse<'m> {
-    /// Parses the content of a message. `known` returns the type of an OID, if there is one.
+    /// Parses the content of a message. `known` returns the type that has an OID, or `None` if there is no such type.
     ///
     /// # Errors
-    /// If the content is malformed, or if `known` does not know a type's OID.
+    /// If the content is malformed, or if there is no type with an OID that the message gives for a parameter.
     pub fn read(message: &'m [u8], known: impl Fn(u32) -> Option<Type>) -> Result<Self, SqlError> {
         let mut body = Body::new(message);
         let (name, text) = (body.text()?, body.text()?);

@@ -41,8 +41,8 @@ pub struct Frame {
 }
 
 impl Input {
-    /// Makes an empty input. Once its buffer has 256 KiB, it grows only if its new memory is within the limit `memory`
-    /// together with all that the process uses.
+    /// Makes an empty input. A buffer of 256 KiB or more grows only if the memory that the whole process uses, with the
+    /// new buffer, stays within the limit `memory`.
     pub fn new(memory: MemoryLimit) -> Self {
         Self { data: Vec::new(), start: 0, end: 0, memory }
     }

@@ -3,14 +3,8 @@
 use super::Answer;
 use crate::common::client::Failure;
 
-/// Hotrow's errors where a numeric would have more than 28 digits, or none, and where a date would be after the year
-/// 9999.
-const LIMITS: [&str; 4] = [
-    "value overflows numeric format",
-    "infinity as a numeric is not supported",
-    "date out of range",
-    "timestamp out of range",
-];
+/// Hotrow's errors where a date would be after the year 9999.
+const LIMITS: [&str; 2] = ["date out of range", "timestamp out of range"];
 
 /// The type numbers of `char(n)` and of its arrays, and that of `interval`.
 const CHARS: [u32; 2] = [1042, 1014];

@@ -48,7 +48,10 @@ impl Binder<'_> {
         self.aggregate_call(call, before)
     }
 
-    /// Returns an error if no aggregate function may stand at the place that is bound. The error speaks of `what`.
+    /// Returns an error if no aggregate function may stand at the place that is bound.
+    ///
+    /// # Errors
+    /// 42803. The message calls the refused functions `what`, such as `aggregate functions`.
     pub(super) fn check_aggregates(&self, what: &str) -> Result<(), SqlError> {
         let Aggregates::Refused(place) = self.select.aggregates else { return Ok(()) };
         let message = match place {
@@ -58,8 +61,11 @@ impl Binder<'_> {
         Err(SqlError::new(state::GROUPING_ERROR, message))
     }
 
-    /// Adds a bound call to the calls of the query, and returns its result. `before` is the number of columns that had
-    /// been looked up before the call was bound.
+    /// Adds a bound call to the calls of the query, unless the query has an equal call already. Returns the expression
+    /// for the result of the call. `before` is the length of `looked` before the call was bound.
+    ///
+    /// # Errors
+    /// 0A000 if the call belongs to an outer query, because its arguments have columns of outer queries only.
     pub(super) fn aggregate_call(&mut self, mut call: AggregateCall, before: usize) -> Result<Typed, SqlError> {
         // The call belongs to the innermost query to whose columns it refers; it may stand in a subquery of that query.
         let own = self.around.levels.len();

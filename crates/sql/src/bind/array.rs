@@ -154,7 +154,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds `name[index]`: a character of a `name`, counted from zero.
+    /// Binds `name[index]`, which is one character of a value of type `name`, counted from zero.
     fn character(&mut self, name: Typed, index: Typed) -> Result<Typed, SqlError> {
         let number = |number| Typed::new(Expr::Const(Value::Int4(number)), Type::Int4);
         let from = self.arithmetic(Arithmetic::Add, index, number(1))?;
@@ -230,8 +230,8 @@ impl Binder<'_> {
         Ok(Typed::bool(Expr::Call(any, vec![value, array])))
     }
 
-    /// Binds `text LIKE ANY (patterns)`, or ALL if `all` is set. The flags say whether the test is negated, and whether
-    /// it ignores case.
+    /// Binds `text LIKE ANY (patterns)`, or `LIKE ALL` if `all` is set. The flags say whether the test is negated, and
+    /// whether it ignores case.
     pub(super) fn like_each(
         &mut self,
         text: &A,

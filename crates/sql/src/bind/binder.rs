@@ -45,11 +45,11 @@ pub(crate) struct Binder<'a> {
     /// `matching` says how.
     pub(super) may_match: bool,
     pub(super) matching: Option<Matching>,
-    /// Whether the plan is not run, since it is made for a definition: the bodies of functions that it calls are not
-    /// bound, and what they mention need not exist yet.
+    /// Whether the statement is bound only to make a definition, so that its plan never runs. If so, the bodies of
+    /// functions that the statement calls are not bound, and the objects that these bodies mention need not exist yet.
     pub(super) defines: bool,
-    /// The calls of users' functions in the definition that is made, each with its place in the text. Those in the
-    /// views that it mentions are left out.
+    /// The calls of users' functions in the definition that is bound, each with its position in the text. Calls in the
+    /// views that the definition mentions are left out.
     pub(super) called: Vec<(Location, Arc<Procedure>)>,
 }
 
@@ -76,7 +76,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Makes the binder bind a statement of a body. That of DO is no procedure's.
+    /// Makes the binder bind a statement of a body, which may name `variables`. `enclosing` is the body, with the
+    /// bodies around it; `None` for the body of DO, which has no definition.
     pub(super) fn within(mut self, variables: &'a Variables, enclosing: Option<&'a Enclosing<'a>>) -> Self {
         self.parameters.variables = Some(variables);
         self.parameters.enclosing = enclosing;
@@ -107,17 +108,18 @@ impl<'a> Binder<'a> {
         bound
     }
 
-    /// Returns the name, in the form of [`qualified`](super::scope::qualified), of a FROM item that is written with its
-    /// schema.
+    /// Returns the name of a FROM item that is written with its schema, in the form of
+    /// [`qualified`](super::scope::qualified).
     pub(super) fn qualified(&self, schema: &str, name: &str) -> String {
         super::scope::qualified(self.view.schema_of(schema), name)
     }
 
-    /// Returns the full name of the relation that a name means. In a view, the name means what it meant when the view
-    /// was made.
+    /// Returns the full name of the relation that a name means. If a view or a default is bound that has fixed the
+    /// meaning of the name, that meaning counts. Otherwise the name is resolved by the search path, and the plan
+    /// depends on the result.
     ///
     /// # Errors
-    /// 0A000 if the name has the name of another database.
+    /// 0A000 if the name is qualified with the name of another database.
     pub(super) fn found(&mut self, written: &RelationName) -> Result<String, SqlError> {
         if let Some(name) = self.around.fixed(written) {
             return Ok(name.to_owned());

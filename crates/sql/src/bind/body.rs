@@ -1,5 +1,5 @@
-//! Binds the statements of bodies: those of a procedure or function all at once, those of DO one by one as it comes to
-//! them.
+//! Binds the statements of bodies. The statements of a procedure or function are all bound before the body runs. Those
+//! of DO are bound one by one, each when the running body comes to it.
 //!
 //! A name in a body means a column of the statement's table if there is one, else a variable. `procedure.name` always
 //! means the variable.
@@ -38,7 +38,7 @@ use sqlparser::ast;
 pub(crate) enum Wanted<'w> {
     /// Any type.
     Any,
-    /// Boolean. The value is the condition of this statement.
+    /// A Boolean: the value is the condition of the statement that is named here.
     Condition(&'static str),
     /// A type to which the value can be assigned.
     Type(Type),
@@ -46,10 +46,13 @@ pub(crate) enum Wanted<'w> {
     Variable(&'w str, Type),
 }
 
-/// Returns what a declared variable holds. Its first value is computed before the variable is
-/// [declared](Variables::declare), since a name in it means a variable around the block.
+/// Returns the contents of a variable that a body declares. The caller computes the first value before it
+/// [declares](Variables::declare) the variable, because a name in that value means a variable around the block.
 ///
-/// A relation whose columns it has is added to what a plan uses.
+/// If the type comes from a table or view, this relation is added to `used`.
+///
+/// # Errors
+/// 42703 if `%TYPE` names a column that does not exist, 0A000 if the declaration has no type.
 pub(crate) fn contents(view: View<'_>, variable: &VariableSyntax, used: &mut Used) -> Result<Contents, SqlError> {
     match &variable.ty {
         VariableType::Named(ty) => match relation_of(ty, view)? {
@@ -73,7 +76,10 @@ pub(crate) fn contents(view: View<'_>, variable: &VariableSyntax, used: &mut Use
     }
 }
 
-/// Returns the columns of the table or view of a name.
+/// Returns the columns of the table or view that `%TYPE` or `%ROWTYPE` names, and adds the relation to `used`.
+///
+/// # Errors
+/// 42P01 if there is no such relation, 0A000 if the path is empty: `%TYPE` of a variable is not supported.
 fn columns_of(view: View<'_>, path: &[String], used: &mut Used) -> Result<Vec<(String, Type)>, SqlError> {
     if path.is_empty() {
         return Err(unsupported("%TYPE of a variable"));
@@ -81,7 +87,8 @@ fn columns_of(view: View<'_>, path: &[String], used: &mut Used) -> Result<Vec<(S
     row_types::columns_of(view, &view.find(&relation_name(path)?), used)
 }
 
-/// Makes a binder for a part of a body. That of DO is not `enclosing`.
+/// Makes a binder for a statement or an expression of a body. `enclosing` is the body, with the bodies around it;
+/// `None` for the body of DO. Errors give positions only if the client has sent the text.
 pub(super) fn binder<'b>(
     text: &'b Fragment,
     view: View<'b>,
@@ -93,7 +100,7 @@ pub(super) fn binder<'b>(
     Binder::new(shown, text.offset.unwrap_or(0), view, types).within(variables, enclosing)
 }
 
-/// Makes the query of one row and one column, which is the value of an expression of DO.
+/// Plans an expression of DO as a query that returns one row with one column, the value.
 pub(crate) fn value_statement(
     view: View<'_>,
     variables: &Variables,
@@ -109,8 +116,7 @@ pub(crate) fn value_statement(
     })
 }
 
-/// Plans a statement of DO. For CALL, returns the slots of the variables that are given for the arguments that come out
-/// with it.
+/// Plans a statement of DO. For CALL, returns the slots of the variables that receive the output arguments.
 pub(crate) fn body_statement(
     view: View<'_>,
     variables: &Variables,
@@ -134,12 +140,14 @@ pub(crate) fn body_statement(
 /// A plan, and the columns of its result if it has one.
 type PlanWithColumns = (Plan, Option<Vec<OutputColumn>>);
 
-/// The slots of the variables that a CALL gives for the arguments that come out; `None` for each argument for which it
-/// gives something else.
+/// For each output argument of a CALL, the slot of the variable that the call gives for it; `None` if the call gives
+/// anything else.
 pub(crate) type Outputs = Vec<Option<usize>>;
 
-/// Returns the assignments of the arguments that come out of a call. `slots` are those of the variables that are given
-/// for them.
+/// Returns the assignments of a call's output arguments to the variables in `slots`.
+///
+/// # Errors
+/// 42601 if the call has INTO, or if it gives something other than a variable for an output argument.
 pub(crate) fn call_targets(
     variables: &Variables,
     slots: &[Option<usize>],
@@ -167,7 +175,11 @@ pub(crate) fn call_targets(
 }
 
 impl Binder<'_> {
-    /// Binds an expression of a body.
+    /// Binds an expression of a body, and casts it to the wanted type.
+    ///
+    /// # Errors
+    /// 42804 if the value cannot be assigned to its variable, or a condition is no Boolean. 42846 if the value has no
+    /// cast to any other wanted type.
     fn body_value(&mut self, value: &Expression, wanted: Wanted<'_>) -> Result<PlannedValue, SqlError> {
         let place = match wanted {
             Wanted::Condition(place) => place,
@@ -193,8 +205,8 @@ impl Binder<'_> {
         Ok(PlannedValue { expr, ty })
     }
 
-    /// Plans a statement of a body. For CALL, also returns the slots of the variables that are given for the arguments
-    /// that come out.
+    /// Plans an SQL statement of a body. For CALL, also returns the slots of the variables that receive the output
+    /// arguments.
     fn body_plan(
         &mut self,
         statement: &Syntax<ast::Statement>,
@@ -238,7 +250,8 @@ pub(super) fn compile_trigger(
     compiler.body()
 }
 
-/// Returns the variables of a trigger's function before its declarations, in the order of [`triggers`].
+/// Returns the variables that a trigger's function has before its own declarations: `found`, NEW, OLD, and those of
+/// [`triggers::VARIABLES`]. Their slots are the ones that [`triggers`] gives them.
 pub(super) fn trigger_variables(function: &str, table: &Table) -> Variables {
     let mut variables = Variables::new(function, [], false);
     let fields = || {
@@ -253,7 +266,7 @@ pub(super) fn trigger_variables(function: &str, table: &Table) -> Variables {
     variables
 }
 
-/// Binds the condition of a trigger over the variables of its function. Returns the definitions that it uses with it.
+/// Binds the condition of a trigger over the variables of its function. Returns it with the definitions that it uses.
 pub(super) fn trigger_condition(
     view: View<'_>,
     variables: &Variables,
@@ -271,16 +284,18 @@ pub(super) struct Compiler<'c> {
     pub(super) view: View<'c>,
     located: bool,
     pub(super) enclosing: &'c Enclosing<'c>,
-    /// The body so far, with the definitions that it uses.
+    /// The body as far as it is bound, with the definitions that it uses.
     pub(super) body: Body,
-    /// The number of loops around the present statement.
+    /// The number of loops around the statement that is bound.
     pub(super) loops: usize,
-    /// The columns of the statement that was bound last.
+    /// The result columns of the statement that was bound last. Empty if it has no result.
     pub(super) columns: Vec<OutputColumn>,
-    /// The columns of the function's result: their names and types.
+    /// The columns of the function's result, with their names and types. Empty if the body returns neither values nor
+    /// rows.
     pub(super) results: Vec<(String, Type)>,
-    /// The labels that EXIT and CONTINUE name, with what the variables have there.
-    exits: Vec<(Option<String>, Shapes)>,
+    /// The labels that EXIT and CONTINUE have named in the blocks and loops that are being bound, each with the
+    /// contents that the variables have at that statement.
+    exits: Vec<(String, Shapes)>,
 }
 
 impl<'c> Compiler<'c> {
@@ -306,7 +321,8 @@ impl<'c> Compiler<'c> {
 }
 
 impl Compiler<'_> {
-    /// Adds to an error where in the body it has arisen: the line, and the kind of the statement.
+    /// Adds the place in the body to the context of an error: the line, and the kind of the statement. The error keeps
+    /// its position only if the client has just sent the body's text.
     pub(super) fn explain(&self, error: SqlError, line: usize, what: &str) -> SqlError {
         let position = error.position.filter(|_| self.located);
         let here = match self.procedure.language {
@@ -316,7 +332,8 @@ impl Compiler<'_> {
         SqlError { position, ..error.within(here) }
     }
 
-    /// Adds the definitions that a statement's binder has looked up, and the bodies that the statement calls.
+    /// Adds to a body what one of its statements needs: the definitions that the statement's binder has looked up, and
+    /// the depth and the reach of the bodies that the statement calls.
     pub(super) fn used(body: &mut Body, binder: Binder<'_>) {
         body.depth = body.depth.max(1 + binder.parameters.inner_depth);
         body.outward = body.outward.max(binder.parameters.outward);
@@ -325,7 +342,7 @@ impl Compiler<'_> {
 
     pub(super) fn block(&mut self, written: &Block<Written>) -> Result<Block<Planned>, SqlError> {
         depth::check()?;
-        let start = self.variables.enter();
+        let (start, exits) = (self.variables.enter(), self.exits.len());
         let mut declarations: Vec<Declaration<Planned>> = Vec::with_capacity(written.declarations.len());
         for Declaration { line, variable, value } in &written.declarations {
             let declared = self.declaration(variable, value.as_ref());
@@ -350,8 +367,8 @@ impl Compiler<'_> {
             handlers.push(Handler { conditions: handler.conditions.clone(), sqlstate, sqlerrm, steps });
         }
         self.variables.restore(&end);
-        let left = self.exits.iter().filter(|(label, _)| label.is_some() && *label == written.label);
-        ends.iter().chain(left.map(|(_, shapes)| shapes)).for_each(|end| self.variables.merge(end));
+        ends.extend(self.exits_from(written.label.as_deref(), exits));
+        ends.iter().for_each(|end| self.variables.merge(end));
         self.variables.leave(start);
         // By now the statements have shown which fields the records have.
         for (declaration, written) in declarations.iter_mut().zip(&written.declarations) {
@@ -432,10 +449,20 @@ impl Compiler<'_> {
         let Leave { goes_on, label, condition } = written;
         self.body.used.calls.is_open |= !goes_on;
         let condition = self.optional(condition.as_ref(), Wanted::Condition("WHEN"))?;
-        if label.is_some() {
+        if let Some(label) = label {
             self.exits.push((label.clone(), self.variables.shapes()));
         }
         Ok(Leave { goes_on: *goes_on, label: label.clone(), condition })
+    }
+
+    /// Takes the statements that name `label` out of the list of labelled EXIT and CONTINUE, from position `since` on.
+    /// Returns the contents that the variables have at each of them. `label` and `since` are those of a block or loop
+    /// that ends here, so that a later one may have the label again.
+    fn exits_from(&mut self, label: Option<&str>, since: usize) -> Vec<Shapes> {
+        let Some(label) = label else { return Vec::new() };
+        let (own, others): (Vec<_>, Vec<_>) = self.exits.drain(since..).partition(|(named, _)| named == label);
+        self.exits.extend(others);
+        own.into_iter().map(|(_, shapes)| shapes).collect()
     }
 
     fn assertion(&mut self, condition: &Expression, message: Option<&Expression>) -> Result<StepKind, SqlError> {
@@ -448,7 +475,7 @@ impl Compiler<'_> {
     }
 
     fn looped(&mut self, written: &Loop<Written>, line: usize) -> Result<Loop<Planned>, SqlError> {
-        let start = self.variables.enter();
+        let (start, exits) = (self.variables.enter(), self.exits.len());
         let mut rounds = self.bound_rounds(written, line)?;
         let (reshaped, head) = (self.variables.times_reshaped(), self.variables.shapes());
         let mut steps = self.round(&written.steps)?;
@@ -467,11 +494,13 @@ impl Compiler<'_> {
         } else {
             self.variables.merge(&head);
         }
+        // The records that the loop changes are unclear after it, wherever it was left.
+        self.exits_from(written.label.as_deref(), exits);
         self.variables.leave(start);
         Ok(Loop { label: written.label.clone(), rounds, steps })
     }
 
-    /// Binds what makes the rounds of a loop.
+    /// Binds the head of a loop: the condition, range or query that determines its rounds. Errors get the loop's line.
     fn bound_rounds(&mut self, written: &Loop<Written>, line: usize) -> Result<Rounds<Planned>, SqlError> {
         self.rounds(&written.rounds).map_err(|error| self.explain(error, line, written.rounds.name()))
     }
@@ -550,7 +579,8 @@ impl Compiler<'_> {
         Ok(PlannedStatement { what: plan::Executed::Plan(plan), into, strict: written.strict })
     }
 
-    /// Binds EXECUTE. Nobody knows what the statement will do.
+    /// Binds EXECUTE. The statement is unknown until the body runs, so the body counts as one that may change rows and
+    /// has side effects.
     fn computed(
         &mut self,
         text: &Expression,
@@ -568,7 +598,7 @@ impl Compiler<'_> {
         Ok(PlannedStatement { what, into, strict: written.strict })
     }
 
-    /// Plans NOTIFY, LISTEN or UNLISTEN.
+    /// Plans NOTIFY, LISTEN or UNLISTEN. Any other utility statement is refused with 0A000.
     fn other(&mut self, text: &str) -> Result<PlannedStatement, SqlError> {
         let mut tokens = Vec::new();
         tokenize(text, &mut tokens)?;
@@ -582,7 +612,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Returns the type of a fact of GET DIAGNOSTICS.
+/// Returns the type of an item of GET DIAGNOSTICS.
 fn fact_type(fact: Fact) -> Type {
     match fact {
         Fact::RowCount => Type::Int8,

@@ -1,6 +1,8 @@
-//! The functions of users that a definition calls, and the types of the columns that it lists. The definition keeps
-//! them whatever the search path is later and whatever other functions are made: their names get their schemas in its
-//! syntax.
+//! Fixes the meanings of the names in a definition: of the users' functions that it calls, and of the types in its
+//! lists of columns.
+//!
+//! The names get their schemas in the definition's syntax. So they keep their meanings if the search path changes
+//! later, or if other functions of the same names are made.
 
 use super::binder::span_of;
 use crate::catalog::View;
@@ -12,8 +14,9 @@ use sqlparser::ast::{self, Expr, ObjectName, TableFactor, VisitMut, VisitorMut};
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
 
-/// Writes the schemas of called functions into the syntax of a definition. `calls` has the place of each call in its
-/// text, and the function that it calls. Returns the names, each with the keys of the functions that are called by it.
+/// Writes the schemas of called functions into the syntax of a definition. `calls` has the position of each call in the
+/// text, and the function that is called. Returns the qualified name of each called function, with the
+/// [keys](crate::catalog::procedure::key) of the functions that are called by this name.
 pub(super) fn write_schemas(
     syntax: &mut impl VisitMut,
     calls: &[(Location, Arc<Procedure>)],
@@ -46,7 +49,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the name of a column's type.
+    /// Writes the schema into the name of a column's type, if the type is an enumerated one or an array of one.
     fn write_type(&self, ty: &mut ast::DataType) {
         if let ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) = ty {
             self.write_type(element);

@@ -1,4 +1,4 @@
-//! Calls of functions, and expressions with a syntax of their own that are functions.
+//! Calls of functions, and the expressions of special syntax that are bound as functions, such as EXTRACT and TRIM.
 
 use super::aggregate::{Given, aggregate_named};
 use super::binder::{Binder, span_of};
@@ -19,13 +19,13 @@ use crate::{SqlError, state};
 use hotrow_storage::{Digits, Registry, Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
 
-/// The type of the number of a relation.
+/// The type `regclass`, whose values are the numbers of relations.
 const RELATION: Type = Type::Reg(Registry::Class);
 
-/// The functions whose first argument is a relation, which may be a name.
+/// The functions whose first argument is a relation. A call may give its number or its name.
 const OF_RELATIONS: [&str; 4] = ["pg_table_size", "pg_relation_size", "pg_total_relation_size", "pg_get_viewdef"];
 
-/// The functions whose first argument is the name of a sequence, for which its number may be given.
+/// The functions whose first argument is the name of a sequence. A call may also give the number of the sequence.
 const OF_SEQUENCES: [&str; 4] = ["nextval", "currval", "setval", "pg_sequence_last_value"];
 
 impl Binder<'_> {
@@ -116,8 +116,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds a call of a built-in function that overload resolution has selected. `wanted` are the types to which the
-    /// arguments are cast.
+    /// Binds a call of the built-in function that overload resolution has selected. The arguments are cast to the types
+    /// in `wanted`.
     pub(super) fn built_in(
         &mut self,
         overload: &Overload,
@@ -205,6 +205,7 @@ impl Binder<'_> {
             FunctionArguments::Subquery(query) if name == "array" => return self.array_of_query(query, scope),
             FunctionArguments::Subquery(_) => return Err(unsupported("this kind of argument")),
         };
+        self.check_names(list)?;
         let span = span_of(&function.name);
         let windowed = function.over.is_some();
         let given = Given { name, list, distinct, order, filter: function.filter.as_deref(), windowed };
@@ -274,7 +275,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Returns the error for a call of a function that no schema has.
+    /// Returns the error for a call of a function that does not exist: 3F000 if the schema that the call names does not
+    /// exist, else 42883.
     fn missing_function(&mut self, function: &ast::Function, parts: &[String], scope: &Scope) -> SqlError {
         if let [schema, _] = parts
             && !self.view.knows_schema(schema)
@@ -294,8 +296,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds a call whose value depends on several rows, such as one of an aggregate function. Returns `None` for any
-    /// other call.
+    /// Binds a call whose value depends on several rows: of an aggregate function, of a window function, or of
+    /// GROUPING. Returns `None` for any other call.
     fn call_over_rows(
         &mut self,
         function: &ast::Function,
@@ -319,7 +321,11 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds `CURRENT_TIMESTAMP(digits)` and the like: the moment, rounded to so many digits after the seconds.
+    /// Binds `CURRENT_TIMESTAMP(digits)`, LOCALTIMESTAMP or LOCALTIME, rounded to this number of digits after the
+    /// seconds. More than 6 digits count as 6.
+    ///
+    /// # Errors
+    /// 42601 if the number is negative or no integer constant.
     fn rounded_moment(&mut self, name: &str, digits: &Typed) -> Result<Typed, SqlError> {
         let Expr::Const(Value::Int4(count @ 0..)) = digits.expr else {
             let message = format!("{} takes a number of digits, 0 to 6", name.to_uppercase());

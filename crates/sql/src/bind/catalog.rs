@@ -12,7 +12,7 @@ use crate::types::decode_text;
 use hotrow_storage::{Element, Registry, Type, Value};
 use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator as B, DataType, Expr as A};
 
-/// The types of objects of the catalogs that a cast may name.
+/// A type whose values name objects of the catalogs, as a cast may write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Registered {
     /// `regclass`, `regtype`, `regnamespace`
@@ -21,12 +21,12 @@ pub(super) enum Registered {
     Procedure,
     /// `regprocedure`, whose values are texts here: the names of functions without their arguments
     Signature,
-    /// An array of the first kind
+    /// An array of `regclass`, `regtype` or `regnamespace`
     Array(Registry),
 }
 
 impl Registered {
-    /// Returns the name of the type, of one object if it is an array.
+    /// Returns the name of the type. For an array, this is the name of the element type.
     pub(super) fn name(self) -> &'static str {
         match self {
             Registered::One(registry) | Registered::Array(registry) => function_of(registry).trim_start(),
@@ -36,7 +36,8 @@ impl Registered {
     }
 }
 
-/// Returns the function between the names and the numbers of objects.
+/// Returns the name of the internal function that converts the name of an object to its number, and the number to the
+/// name. The blank at its beginning sets the name apart from those of SQL's functions.
 pub(super) fn function_of(registry: Registry) -> &'static str {
     match registry {
         Registry::Class => " regclass",
@@ -45,7 +46,10 @@ pub(super) fn function_of(registry: Registry) -> &'static str {
     }
 }
 
-/// Returns the type of objects of the catalogs that a type's name means, or `None` if it is another type.
+/// Returns the type of objects of the catalogs that a type's name means, or `None` for any other type.
+///
+/// # Errors
+/// 0A000 for those of PostgreSQL's types of this kind that are not supported, such as `regrole`.
 pub(super) fn registry(ty: &DataType) -> Result<Option<Registered>, SqlError> {
     if let DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) = ty {
         return with_room(|| match registry(element)? {
@@ -121,7 +125,7 @@ impl Binder<'_> {
         self.binary(whole, left, &plain_operator(parts)?, right, scope)
     }
 
-    /// Binds a cast to `regclass`, `regtype` and the like.
+    /// Binds a cast to one of the types of the catalogs' objects, such as `regclass`.
     pub(super) fn registered(&mut self, to: Registered, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         let typed = self.expr(expr, scope)?;
         match to {
@@ -137,7 +141,10 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds an array of names, as an array of the numbers of the objects.
+    /// Binds an array of names, which must be a string literal, as an array of the numbers of the objects.
+    ///
+    /// # Errors
+    /// 0A000 if the array is no string literal, and the error of reading the literal if it is no array.
     fn registered_array(&mut self, registry: Registry, typed: Typed) -> Result<Typed, SqlError> {
         let Expr::Const(Value::Text(text)) = &typed.expr else {
             return Err(unsupported(&format!("an array of {} that is no string", Type::Reg(registry))));
@@ -152,8 +159,8 @@ impl Binder<'_> {
         Ok(Typed::new(Expr::Call(make, numbers), Type::Array(Element::Oid)))
     }
 
-    /// Casts between the number of an object and its name. Returns `None` if neither type is one of objects, or no name
-    /// is involved.
+    /// Casts between the number of an object and its name, or from one type of numbers of objects to another. Returns
+    /// `None` for any other cast, which the caller then binds as an ordinary one.
     pub(super) fn named_object(
         &mut self,
         typed: &Typed,
@@ -175,7 +182,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Casts a number of an object that is to be shown to the object's name, and a number of a label to the label.
+    /// Casts a value to the form in which it is shown: the number of an object to the object's name, and the number of
+    /// an enumerated type's label to the label. Any other value stays as it is.
     pub(super) fn with_name(&mut self, typed: Typed) -> Result<Typed, SqlError> {
         match typed.ty {
             Some(Type::Reg(_)) => Ok(Typed::new(self.coerce(typed, Type::Text, Strictness::Assignment)?, Type::Text)),

@@ -6,9 +6,10 @@
 //!
 //! - Rows that an INSERT has added are hidden from the scans of the other parts while the statement runs (see
 //!   [`Unseen`](crate::expr::Unseen)).
-//! - Rows that were updated or deleted cannot be had any more. So a scan of a table that an earlier part changes in
-//!   this way runs before the first change, and its rows are kept. A scan that cannot run so early, because it depends
-//!   on rows of another table or stands in a subquery of an expression, is refused.
+//! - The former values of rows that were updated or deleted cannot be read any more. So a scan of a table whose rows an
+//!   earlier part updates or deletes runs before the first change, and its rows are kept. If a scan cannot run so
+//!   early, because it depends on rows of another table or stands in a subquery of an expression, the statement is
+//!   refused.
 
 use super::binder::Binder;
 use super::query::{Bound, WithQuery, Within};
@@ -22,8 +23,8 @@ use crate::{SqlError, state};
 use hotrow_storage::TableId;
 use sqlparser::ast::{self, SetExpr};
 
-/// Returns the INSERT, UPDATE, DELETE or MERGE that a query stands for: the parser makes a query of such a statement if
-/// WITH precedes it, or if it stands in WITH.
+/// Returns the INSERT, UPDATE, DELETE or MERGE for which a query stands, or `None` for a real query. The parser wraps
+/// such a statement in a query if WITH precedes it, or if it stands in WITH.
 pub(super) fn change(query: &ast::Query) -> Option<&ast::Statement> {
     match &*query.body {
         SetExpr::Insert(change) | SetExpr::Update(change) | SetExpr::Delete(change) | SetExpr::Merge(change) => {
@@ -34,7 +35,8 @@ pub(super) fn change(query: &ast::Query) -> Option<&ast::Statement> {
 }
 
 impl Binder<'_> {
-    /// Binds an INSERT, UPDATE or DELETE in WITH.
+    /// Binds an INSERT, UPDATE or DELETE in WITH, and adds the tables whose rows it updates or deletes to the changed
+    /// ones.
     pub(super) fn change_in_with(&mut self, query: &ast::Query, change: &ast::Statement) -> Result<Bound, SqlError> {
         let select = std::mem::replace(&mut self.select, SelectState::new("this context"));
         let changes_rows = self.changes_rows;
@@ -48,12 +50,13 @@ impl Binder<'_> {
         Ok(Bound { node: Node::Change(Opaque::new(plan)), columns, loose })
     }
 
-    /// Whether the WITH clause around the part that is bound has changed rows before it.
+    /// Whether a query of WITH that precedes the part that is bound changes rows.
     pub(super) fn follows_change(&self) -> bool {
         self.around.named.iter().any(WithQuery::changes)
     }
 
-    /// Notes that a part of the statement scans a table.
+    /// Counts a scan of a table whose rows an earlier query of WITH updates or deletes. Scans of other tables do not
+    /// count.
     pub(super) fn scans(&mut self, table: &Table) {
         if self.counts.changed.contains(&table.id) {
             self.counts.early_scans += 1;
@@ -62,6 +65,9 @@ impl Binder<'_> {
 
     /// Ends the scope of the queries of a WITH clause that changes rows, from position `first` on, around the query
     /// `node`. Returns the plan that runs the early scans, the queries, and then `node`.
+    ///
+    /// # Errors
+    /// 0A000 if a scan must run early and cannot.
     pub(super) fn end_with_changes(&mut self, first: usize, mut node: Node) -> Result<Node, SqlError> {
         let queries: Vec<_> = self.around.named.drain(first..).collect();
         let (mut early, mut kept, mut changed) = (Vec::new(), Vec::new(), Vec::new());
@@ -94,7 +100,8 @@ impl Binder<'_> {
         Ok(Node::With(early, Box::new(node)))
     }
 
-    /// Moves scans of changed tables out of a query, as far as they can run without it.
+    /// Moves the scans of the `changed` tables from a query to `early`, and replaces each by a reference to its kept
+    /// rows. A scan that depends on a row around it stays.
     fn scan_early(&mut self, node: &mut Node, changed: &[TableId], early: &mut Vec<(usize, Node)>) {
         if let Node::Table(access) = node {
             if !changed.contains(&access.table.id) || looks_around(access) {
@@ -125,20 +132,21 @@ impl WithQuery {
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
     }
 
-    /// Makes a query that is complete.
+    /// Makes the entry for a query of WITH that is bound, whose rows are kept under the number `rows`.
     pub(super) fn complete(name: String, bound: Bound, rows: usize) -> Self {
         let (columns, plan, within) = (bound.columns, Some(bound.node), Within::Nothing);
         Self { name, columns, rows, plan, inline: false, references: 0, within, early_scans: 0 }
     }
 }
 
-/// Whether a scan depends on a row around it.
+/// Whether a scan depends on a row of a query or join around it.
 fn looks_around(access: &Access) -> bool {
     let exprs = access.path.exprs();
     exprs.into_iter().chain(&access.filter).any(|expr| expr.any(&mut |part| matches!(part, Expr::Outer(..))))
 }
 
-/// Returns the tables whose rows a change may update or delete, also through foreign keys.
+/// Returns the tables whose rows a change may update or delete, itself or through the actions of foreign keys. An
+/// INSERT has none unless it has ON CONFLICT DO UPDATE.
 fn altered_tables(plan: &Plan) -> Vec<TableId> {
     let (own, graph) = match plan {
         Plan::Insert(insert) => match &**insert {

@@ -14,8 +14,11 @@ use hotrow_storage::IndexRef;
 use sqlparser::ast;
 
 impl Binder<'_> {
-    /// Returns the unique index that ON CONFLICT names. Returns `None` if it names none, and so concerns all unique
-    /// indexes.
+    /// Returns the unique index that the target of ON CONFLICT means. Returns `None` if there is no target, so that a
+    /// conflict in any unique index counts.
+    ///
+    /// # Errors
+    /// 42P10 if no unique index has the columns of the target, 42704 if there is no constraint of the target's name.
     pub(super) fn conflict_target(
         &mut self,
         table: &Table,
@@ -59,7 +62,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Returns the columns and expressions from which the index is inferred, and the conditions of WHERE.
+    /// Returns the columns and expressions of the target, from which the index is inferred, and the conjuncts of the
+    /// target's WHERE.
     fn inferred(&mut self, table: &Table, columns: &[ast::Ident]) -> Result<(Vec<Expr>, Vec<Expr>), SqlError> {
         let target = match columns {
             [column] => carried(column),

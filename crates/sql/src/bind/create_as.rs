@@ -12,7 +12,7 @@ use sqlparser::ast::{self, Expr, ObjectName, SetExpr};
 /// Returns the definition of the table and the query of a SELECT INTO, or `None` if the query has no INTO.
 ///
 /// # Errors
-/// 42601 if INTO names no table.
+/// 42601 if INTO does not name exactly one table.
 pub(super) fn of_select_into(query: &ast::Query) -> Result<Option<(ast::CreateTable, ast::Query)>, SqlError> {
     let SetExpr::Select(select) = &*query.body else { return Ok(None) };
     let Some(into) = &select.into else { return Ok(None) };
@@ -28,11 +28,11 @@ pub(super) fn of_select_into(query: &ast::Query) -> Result<Option<(ast::CreateTa
 }
 
 impl Binder<'_> {
-    /// Binds the query of CREATE TABLE AS. `name` is the name of the statement.
+    /// Binds the query of CREATE TABLE AS or SELECT INTO. `name` is the name of the statement, for messages.
     ///
     /// # Errors
-    /// 42701 if two columns have the same name, 42601 if the columns are defined or too many, and the errors of the
-    /// query.
+    /// 42701 if two columns have the same name. 42601 if the statement gives types or constraints, or more names of
+    /// columns than the query has columns. Also the errors of the query.
     pub(super) fn create_as(
         &mut self,
         name: &'static str,
@@ -64,8 +64,8 @@ impl Binder<'_> {
     }
 }
 
-/// Returns the type of a column with values of this type. The vectors of the catalogs become arrays, and `regclass` and
-/// the like become numbers.
+/// Returns the type of the stored column for values of a type. The vectors of the catalogs become arrays, and
+/// `regclass` and the like become numbers. Any other type stays as it is.
 pub(crate) fn stored_type(ty: Type) -> Type {
     match ty {
         Type::Array(Element::Int2Vector) => Type::Array(Element::Int2),

@@ -11,12 +11,13 @@ use crate::catalog::{
 };
 use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
+use crate::full_name::split;
 use crate::opaque::Opaque;
 use crate::parse::parse_expr;
 use crate::schema::undefined_table;
 use crate::types::{Styles, now};
 use crate::{SqlError, state};
-use hotrow_storage::{TableSchema, Type, Value};
+use hotrow_storage::{Column, TableSchema, Type, Value};
 use hotrow_sync::Arc;
 use sqlparser::ast;
 
@@ -46,8 +47,9 @@ pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) 
     })
 }
 
-/// Binds the DEFAULT of a stored definition again. Its functions use the sequences that they used before, whatever the
-/// names of the sequences are now.
+/// Binds the DEFAULT of a stored definition again: when the database is opened, or when an enumerated type gets another
+/// name. Its functions use the same sequences as before, even if the sequences have other names now. A DEFAULT that
+/// calls users' functions stays unbound, since each statement binds it for itself.
 ///
 /// # Errors
 /// If the expression cannot be bound any more.
@@ -73,8 +75,8 @@ fn fix_known(bound: &mut Expr, sequences: &[(String, u32)]) -> Result<(), SqlErr
 }
 
 impl Binder<'_> {
-    /// Returns the default of each column for which a statement may supply no value; `None` for the other columns, and
-    /// if a column has no default.
+    /// Returns the bound default of each column for which `is_needed` is true, because a statement may supply no value
+    /// for it. The entry of any other column, and of a column without a default, is `None`.
     pub(crate) fn defaults(
         &mut self,
         table: &Table,
@@ -92,7 +94,8 @@ impl Binder<'_> {
         default.map_or(Ok(Expr::NULL), |default| self.default_value(default))
     }
 
-    /// Returns the value of a default for the present functions of users.
+    /// Returns the bound expression of a default. A default that calls users' functions is bound anew, with the present
+    /// definitions of these functions.
     pub(crate) fn default_value(&mut self, default: &DefaultValue) -> Result<Expr, SqlError> {
         let Some((expression, sequences)) = default.calling() else { return Ok(default.value()) };
         let fixed = Meanings { functions: expression.functions.clone(), ..Meanings::default() };
@@ -120,10 +123,11 @@ impl Binder<'_> {
     }
 }
 
-/// Binds the condition of a stored CHECK constraint again.
+/// Binds the condition of a stored CHECK constraint again: when the database is opened, or when an enumerated type gets
+/// another name.
 ///
 /// # Errors
-/// If the condition cannot be bound any more, or looks at other columns than before.
+/// If the condition cannot be bound any more, or refers to other columns than before.
 pub fn bind_stored_check(condition: &RowExpression, view: View<'_>) -> Result<(), SqlError> {
     with_room(|| {
         let (expression, mentioned) = (&condition.expression, &condition.mentioned);
@@ -136,7 +140,8 @@ pub fn bind_stored_check(condition: &RowExpression, view: View<'_>) -> Result<()
     })
 }
 
-/// Makes an expression of a definition, which is written now.
+/// Makes the stored form of an expression that a new definition contains. The names of enumerated types get their
+/// schemas, and the form keeps the session's styles and the present moment, for which `now` in a literal stands.
 pub(super) fn written(expr: &ast::Expr, view: View<'_>) -> Result<Written, SqlError> {
     let qualified = if view.enumerations().is_empty() { None } else { view.with_qualified_types(&expr.to_string())? };
     let syntax = qualified.map_or_else(|| Ok(Syntax::new(expr.clone())), |text| parse_expr(&text))?;
@@ -204,12 +209,12 @@ pub fn define_check(expr: &ast::Expr, table: &Table, view: View<'_>) -> Result<R
     })
 }
 
-/// Binds the value of a generated column at a position of a table. `generated` has the positions of all generated
+/// Binds the value of the generated column at position `at` of a table. `generated` has the positions of all generated
 /// columns of the table, to which the expression may not refer.
 ///
 /// # Errors
-/// Those of PostgreSQL: 42P17 if the expression refers to a generated column or is not immutable, 42804 if the value
-/// cannot be assigned to the column.
+/// Those of PostgreSQL: 42P17 if the expression refers to a generated column or is not immutable, 42P02 if it has a
+/// parameter, 42804 if the value cannot be assigned to the column.
 pub fn define_generated(
     expr: &ast::Expr,
     at: usize,
@@ -250,10 +255,10 @@ pub fn define_generated(
     })
 }
 
-/// Binds the value of a stored computed column again, as a value of this type.
+/// Binds the value of a stored computed column again, as a value of type `ty`.
 ///
 /// # Errors
-/// If the expression cannot be bound any more, or looks at other columns than before.
+/// If the expression cannot be bound any more, or refers to other columns than before.
 pub fn bind_stored_computed(value: &RowExpression, ty: Type, view: View<'_>) -> Result<(), SqlError> {
     with_room(|| {
         let scope = Scope::mentioned(&value.mentioned);
@@ -266,11 +271,18 @@ pub fn bind_stored_computed(value: &RowExpression, ty: Type, view: View<'_>) -> 
     })
 }
 
-/// Returns the names that an expression over the rows of a table may mention.
+/// Returns the names that an expression over the rows of a table may mention: those of the table and of each column
+/// whose name occurs in the expression's text. If the text may mention the whole row, these are all columns.
 pub(super) fn mentioned(expr: &ast::Expr, schema: &TableSchema) -> Mentioned {
     let text = expr.to_string().to_lowercase();
     let may_be_in = |name: &str| text.contains(&name.replace('"', "\"\"").to_lowercase());
-    let columns = schema.columns[..visible_columns(schema)].iter().filter(|column| may_be_in(&column.name));
+    let table = split(&schema.name).1.replace('"', "\"\"").to_lowercase();
+    let may_be_row = text.match_indices(&table).any(|(at, _)| {
+        let rest = text[at + table.len()..].trim_start_matches('"');
+        !rest.starts_with('.') || rest.starts_with(".*")
+    });
+    let is_in = |column: &&Column| may_be_row || may_be_in(&column.name);
+    let columns = schema.columns[..visible_columns(schema)].iter().filter(is_in);
     let columns = columns.map(|column| (column.name.clone(), column.ty)).collect();
     Mentioned { table: schema.name.clone(), columns }
 }
@@ -290,7 +302,8 @@ fn bind_generated(
     Ok(with_own_numbers(bound))
 }
 
-/// Returns PostgreSQL's error for an expression of a generated column that names a system column, if that is the error.
+/// Replaces the error for a column that does not exist by PostgreSQL's error, if the column is one of PostgreSQL's
+/// system columns. Any other error stays as it is.
 fn system_column(error: SqlError) -> SqlError {
     let named = ["xmin", "xmax", "cmin", "cmax", "ctid"].iter().find(|name| {
         error.state == state::UNDEFINED_COLUMN && error.message == format!("column \"{name}\" does not exist")
@@ -300,7 +313,8 @@ fn system_column(error: SqlError) -> SqlError {
     SqlError::new(state::INVALID_COLUMN_REFERENCE, message)
 }
 
-/// Returns the error about the type of an expression in PostgreSQL's words for defaults and generated columns.
+/// Changes the message of a type error (42804) to PostgreSQL's words for defaults and generated columns. Any other
+/// error stays as it is.
 fn default_mismatch(error: SqlError) -> SqlError {
     match error.state {
         state::DATATYPE_MISMATCH => {
@@ -311,14 +325,14 @@ fn default_mismatch(error: SqlError) -> SqlError {
     }
 }
 
-/// Binds a condition. The bound condition numbers its own columns, so that the numbers stay the same if the table's
-/// columns move. Returns it with the positions of these columns in the scope.
+/// Binds a condition. Returns it with the positions in the scope of the columns that it reads. The bound condition
+/// refers to them by their places in this list, so that it stays the same if the table's columns move.
 fn bind_condition(expression: &Written, scope: &Scope, view: View<'_>) -> Result<(Expr, Vec<usize>), SqlError> {
     bind_check(expression, scope, view).map(with_own_numbers)
 }
 
-/// Numbers the columns of an expression in the order in which it mentions them. Returns it with the positions of these
-/// columns.
+/// Numbers the columns of an expression anew, in the order in which it mentions them. Returns it with the former
+/// numbers, in the same order.
 pub(super) fn with_own_numbers(mut bound: Expr) -> (Expr, Vec<usize>) {
     let columns = columns_of(&bound);
     let number_of = |column: usize| columns.iter().position(|known| *known == column).unwrap_or_default();

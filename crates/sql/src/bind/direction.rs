@@ -4,7 +4,7 @@ use crate::SqlError;
 use crate::error::unsupported;
 use sqlparser::ast::{OrderByOptions, OrderBySort};
 
-/// Returns whether the order of an item descends, and whether NULLs come first.
+/// Returns whether the order of an item is descending, and whether NULLs come first, in this order.
 ///
 /// # Errors
 /// 0A000 for USING.

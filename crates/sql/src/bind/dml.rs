@@ -8,7 +8,6 @@ use super::query::{Bound, From, Output, PlanWithColumns, computed};
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::catalog::{Table, column_of};
-use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
 use crate::parse::names::{fold, name_parts};
@@ -18,7 +17,6 @@ use hotrow_storage::IndexRef;
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, AssignmentTarget, Expr as A, SetExpr};
-use std::borrow::Cow;
 
 /// Refuses a statement that has one of these clauses (a flag says whether it has). The parser accepts them for other
 /// dialects, but they do not exist in PostgreSQL and must not be ignored.
@@ -27,6 +25,14 @@ fn refuse_foreign(clauses: &[(bool, &str)]) -> Result<(), SqlError> {
         Some((_, word)) => Err(SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{word}\""))),
         None => Ok(()),
     }
+}
+
+/// The value that SET assigns to a column.
+enum NewValue<'a> {
+    /// An expression, or DEFAULT.
+    Expression(&'a A),
+    /// A column of a query that is assigned to a list of columns.
+    Bound(Typed),
 }
 
 impl Binder<'_> {
@@ -202,8 +208,8 @@ impl Binder<'_> {
         Ok(rows)
     }
 
-    /// Makes the source of an INSERT from rows of values. If the values have subqueries, or WITH changes rows, the
-    /// source is a query.
+    /// Makes the source of an INSERT from rows of values. The source is a query if the values have subqueries, or if an
+    /// earlier query of WITH changes rows.
     fn source_of(
         &mut self,
         table: &Table,
@@ -321,9 +327,9 @@ impl Binder<'_> {
         Ok((table, from))
     }
 
-    /// Plans the query that finds the rows to change. Its rows have the key of the row to change, then the values of
-    /// `beside`, then those columns of other FROM items to which RETURNING refers, and if `rechecks` is set then all
-    /// columns of the row to change.
+    /// Plans the query that finds the rows to change. Each of its rows has the key of the row to change, the values of
+    /// `beside`, the columns of other FROM items to which RETURNING refers, and, if `rechecks` is set, all columns of
+    /// the row to change.
     fn changing_query(
         &mut self,
         table: &Table,
@@ -362,13 +368,7 @@ impl Binder<'_> {
     ) -> Result<Vec<(usize, Expr)>, SqlError> {
         let mut assignments: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
         let mut generated = Vec::new();
-        if list.iter().any(|assignment| matches!(assignment.target, AssignmentTarget::Tuple(_))) {
-            // A query that is assigned to several columns is bound several times: the number of its mentions in the
-            // text says nothing.
-            self.around.named.iter_mut().for_each(|query| query.inline = false);
-        }
-        for (target, value) in single_assignments(list)? {
-            let value = &*value;
+        for (target, value) in self.single_assignments(list, scope)? {
             // PostgreSQL takes the `t` of `t.a` for the column.
             let parts = name_parts(target)?;
             let name = parts.first().map_or("", String::as_str);
@@ -381,24 +381,65 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::SYNTAX_ERROR, message));
             }
             let ty = table.schema.columns[column].ty;
-            let value = if is_default(value) && table.is_generated(column) {
-                generated.push(column);
-                continue;
-            } else if is_default(value) {
-                self.default_of(table, column)?
-            } else if table.rules.identities.contains(&(column, true)) || table.is_generated(column) {
-                let message = format!("column \"{name}\" can only be updated to DEFAULT");
-                return Err(generated_always(table, column, message));
-            } else {
-                let typed = self.plain(value, scope, "UPDATE")?;
-                self.assign(typed, name, ty).map_err(|error| match value {
-                    A::Value(value) if error.position.is_none() => self.locate(error, value.span),
-                    _ => error,
-                })?
+            let value = match value {
+                NewValue::Expression(value) if is_default(value) && table.is_generated(column) => {
+                    generated.push(column);
+                    continue;
+                }
+                NewValue::Expression(value) if is_default(value) => self.default_of(table, column)?,
+                _ if table.rules.identities.contains(&(column, true)) || table.is_generated(column) => {
+                    let message = format!("column \"{name}\" can only be updated to DEFAULT");
+                    return Err(generated_always(table, column, message));
+                }
+                NewValue::Expression(value) => {
+                    let typed = self.plain(value, scope, "UPDATE")?;
+                    self.assign(typed, name, ty).map_err(|error| match value {
+                        A::Value(value) if error.position.is_none() => self.locate(error, value.span),
+                        _ => error,
+                    })?
+                }
+                NewValue::Bound(typed) => self.assign(typed, name, ty)?,
             };
             assignments.push((column, value));
         }
         Ok(assignments)
+    }
+
+    /// Returns the assignments of SET, each of one value to one column. `(a, b) = (1, 2)` becomes two assignments. A
+    /// query that is assigned to a list of columns is bound, and becomes an assignment of each of its columns.
+    ///
+    /// # Errors
+    /// 42601 if the numbers of columns and values differ.
+    fn single_assignments<'a>(
+        &mut self,
+        list: &'a [ast::Assignment],
+        scope: &Scope,
+    ) -> Result<Vec<(&'a ast::ObjectName, NewValue<'a>)>, SqlError> {
+        let mut single = Vec::with_capacity(list.len());
+        for assignment in list {
+            let targets = match &assignment.target {
+                AssignmentTarget::ColumnName(target) => {
+                    single.push((target, NewValue::Expression(&assignment.value)));
+                    continue;
+                }
+                AssignmentTarget::Tuple(targets) => targets,
+            };
+            let mut value = &assignment.value;
+            while let A::Nested(inner) = value {
+                value = inner;
+            }
+            let values: Vec<_> = match value {
+                A::Tuple(values) => values.iter().map(NewValue::Expression).collect(),
+                A::Subquery(query) => self.columns_of_row(query, scope)?.into_iter().map(NewValue::Bound).collect(),
+                _ => return Err(unsupported("assignment of a row to a list of columns")),
+            };
+            if targets.len() != values.len() {
+                let message = "number of columns does not match number of values";
+                return Err(SqlError::new(state::SYNTAX_ERROR, message));
+            }
+            single.extend(targets.iter().zip(values));
+        }
+        Ok(single)
     }
 
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<PlanWithColumns, SqlError> {
@@ -476,63 +517,12 @@ fn look_beside(expr: &mut Expr, own: usize, keys: usize, exprs: &mut Vec<Expr>) 
     }
 }
 
-/// Returns the columns that SET assigns, each with its value: two of `(a, b) = (1, 2)`. A query that is assigned to a
-/// list of columns becomes a query for each of them.
-fn single_assignments(list: &[ast::Assignment]) -> Result<Vec<(&ast::ObjectName, Cow<'_, A>)>, SqlError> {
-    let wrong_number = || SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values");
-    let mut single = Vec::with_capacity(list.len());
-    for assignment in list {
-        match (&assignment.target, &assignment.value) {
-            (AssignmentTarget::ColumnName(target), value) => single.push((target, Cow::Borrowed(value))),
-            (AssignmentTarget::Tuple(targets), A::Tuple(values)) if targets.len() == values.len() => {
-                single.extend(targets.iter().zip(values.iter().map(Cow::Borrowed)));
-            }
-            (AssignmentTarget::Tuple(targets), A::Subquery(query)) => {
-                let columns = columns_of_query(query)?;
-                if columns.len() != targets.len() {
-                    return Err(wrong_number());
-                }
-                single.extend(targets.iter().zip(columns.into_iter().map(Cow::Owned)));
-            }
-            (AssignmentTarget::Tuple(_), A::Tuple(_)) => return Err(wrong_number()),
-            (AssignmentTarget::Tuple(_), _) => return Err(unsupported("assignment of a row to a list of columns")),
-        }
-    }
-    Ok(single)
-}
-
-/// Returns a query for each column of a query.
-///
-/// # Errors
-/// 0A000 if another clause of the query may depend on its list of columns.
-fn columns_of_query(query: &ast::Query) -> Result<Vec<A>, SqlError> {
-    let select = match &*query.body {
-        SetExpr::Select(select) if query.order_by.is_none() && select.distinct.is_none() => select,
-        _ => return Err(not_by_column()),
-    };
-    let is_grouped = !matches!(&select.group_by, ast::GroupByExpr::Expressions(by, _) if by.is_empty());
-    let column = |item: &ast::SelectItem| match item {
-        ast::SelectItem::UnnamedExpr(_) | ast::SelectItem::ExprWithAlias { .. } if !is_grouped => {
-            let select = ast::Select { projection: vec![item.clone()], ..(**select).clone() };
-            let query = ast::Query { body: Box::new(SetExpr::Select(Box::new(select))), ..query.clone() };
-            Ok(A::Subquery(Box::new(query)))
-        }
-        _ => Err(not_by_column()),
-    };
-    with_room(|| select.projection.iter().map(column).collect())
-}
-
-fn not_by_column() -> SqlError {
-    unsupported("assignment of this query to a list of columns")
-        .hint("Write a SELECT of an expression for each column, without *, DISTINCT, GROUP BY and ORDER BY.")
-}
-
 fn is_default(expr: &A) -> bool {
     matches!(expr, A::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
 }
 
-/// Refuses an INSERT that gives a value to a generated column, or to an identity column to which only its sequence
-/// gives values unless the statement is `overriding`.
+/// Returns the error 428C9 if an INSERT gives a value to a generated column or, unless the statement is `overriding`,
+/// to an identity column that is GENERATED ALWAYS. `is_given` tells which of the targets get values.
 pub(super) fn check_given(
     table: &Table,
     targets: &[usize],
@@ -553,7 +543,8 @@ pub(super) fn check_given(
     Ok(())
 }
 
-/// Makes the error 428C9 for a value given to a generated column, or to an identity column that is GENERATED ALWAYS.
+/// Makes the error 428C9 for a value that is given to a generated column, or to an identity column that is GENERATED
+/// ALWAYS.
 fn generated_always(table: &Table, column: usize, message: String) -> SqlError {
     let name = &table.schema.columns[column].name;
     let detail = match table.is_generated(column) {

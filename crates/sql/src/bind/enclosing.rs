@@ -1,30 +1,34 @@
-//! The bodies within which a statement is bound.
+//! The bodies that are being bound around a statement, and those that have been bound within them.
+//!
+//! Binding a call binds the body that is called, so bodies are bound within each other.
 
 use crate::catalog::View;
 use crate::plan::Body;
 use hotrow_sync::{Arc, Weak};
 use std::cell::RefCell;
 
-/// The bodies around a statement that is bound, from the innermost outwards.
+/// A body that is being bound, linked to the bodies around it. A statement of a body is bound with the link to that
+/// body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Enclosing<'e> {
     /// The address of the definition to which the body belongs: a procedure, a function or a trigger.
     pub(super) owner: *const (),
-    /// The body, which is being made.
+    /// The body. The reference cannot be upgraded before the body is bound.
     pub(super) body: &'e Weak<Body>,
-    /// The body around it.
+    /// The body with the statement for which this one is bound; `None` for the outermost body.
     pub(super) around: Option<&'e Enclosing<'e>>,
-    /// The bodies that have been made within the outermost one.
+    /// The bodies that have been bound within the outermost one.
     pub(super) made: &'e Made,
 }
 
 impl Enclosing<'_> {
-    /// Returns the number of bodies.
+    /// Returns the number of bodies that are being bound, from this one to the outermost.
     pub(super) fn depth(this: Option<&Self>) -> usize {
         this.map_or(0, |enclosing| 1 + Enclosing::depth(enclosing.around))
     }
 
-    /// Returns the body of a definition, with the number of bodies between it and the statement.
+    /// Finds the body of a definition among the bodies that are being bound. Returns it with its distance: 0 for the
+    /// statement's own body, 1 for the body around that, and so on. Returns `None` if the body is not one of them.
     pub(super) fn find(this: Option<&Self>, owner: *const ()) -> Option<(usize, Weak<Body>)> {
         let enclosing = this?;
         if enclosing.owner == owner {
@@ -35,39 +39,40 @@ impl Enclosing<'_> {
     }
 }
 
-/// The bodies that have been made within an outermost one, so that each is made once, however often it is called.
+/// The bodies that have been bound within an outermost one. Thanks to this list, each is bound once, however often it
+/// is called.
 ///
-/// Bodies that call each other in circles are a group. The first of a group that is bound is around the others while
-/// they are bound, and owns them in the end. Groups are found as the strongly connected components of a graph are by a
-/// search in depth.
+/// Bodies that call each other in circles form a group. The body of a group that was bound first encloses the others
+/// while they are bound, and owns them afterwards. The groups are the strongly connected components of the graph of
+/// calls, and are found as in Tarjan's algorithm: the list is its stack, and `Finished::reaches` is its low-link.
 #[derive(Debug, Default)]
 pub(super) struct Made(RefCell<Vec<Finished>>);
 
 #[derive(Debug)]
 struct Finished {
-    /// The address of the definition.
+    /// The address of the definition to which the body belongs.
     owner: *const (),
     body: Arc<Body>,
-    /// The outermost of the bodies around that the body refers to, directly or through others that do, counted from
-    /// the outermost one. `None` if it refers to none.
+    /// The outermost enclosing body to which this body refers, directly or through others, as its distance from the
+    /// outermost one of all. `None` if it refers to none.
     reaches: Option<usize>,
 }
 
 impl Made {
-    /// Returns the body of a definition if it has been made for the present catalog, with the outermost of the bodies
-    /// around that it refers to.
+    /// Returns the body of a definition if it is in the list and valid for the present catalog. Returns with it the
+    /// outermost enclosing body to which it refers.
     pub(super) fn find(&self, owner: *const (), view: View<'_>) -> Option<(Arc<Body>, Option<usize>)> {
         let made = self.0.borrow();
         let found = made.iter().find(|made| made.owner == owner && made.body.used.is_current(view))?;
         Some((found.body.clone(), found.reaches))
     }
 
-    /// Returns the number of bodies, which is the place of those that are made later.
+    /// Returns the length of the list, which is the place of the next body.
     pub(super) fn count(&self) -> usize {
         self.0.borrow().len()
     }
 
-    /// Adds a body. `since` is the place of those that were made within it.
+    /// Adds a body. `since` is the place of the first body that was bound within it.
     pub(super) fn add(&self, since: usize, owner: *const (), body: &Arc<Body>, reaches: Option<usize>) {
         let mut made = self.0.borrow_mut();
         if let Some(reaches) = reaches {
@@ -79,13 +84,14 @@ impl Made {
         made.push(Finished { owner, body: body.clone(), reaches });
     }
 
-    /// Takes out the bodies since this place that refer to bodies around them.
+    /// Removes the bodies from place `since` on that refer to enclosing bodies, and returns them: the rest of the group
+    /// of the body that has just been bound.
     pub(super) fn take_group(&self, since: usize) -> Vec<Arc<Body>> {
         let mut made = self.0.borrow_mut();
         made.extract_if(since.., |made| made.reaches.is_some()).map(|made| made.body).collect()
     }
 
-    /// Forgets the bodies since this place.
+    /// Removes the bodies from place `since` on, after the binding of the body around them has failed.
     pub(super) fn forget(&self, since: usize) {
         self.0.borrow_mut().truncate(since);
     }

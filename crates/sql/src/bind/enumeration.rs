@@ -10,8 +10,11 @@ use crate::{SqlError, state};
 use hotrow_storage::{Array, Element, Type, Value};
 
 impl Binder<'_> {
-    /// Binds a call of a function of enumerated types, or returns `None` if it is another function. Its value is a
-    /// constant: the plan depends on the labels that the type has now.
+    /// Binds a call of a function of enumerated types as a constant. Returns `None` for any other function. The
+    /// constant has the labels that the type has now, so the plan depends on the type's definition.
+    ///
+    /// # Errors
+    /// 55P04 if the type has labels that are not committed, 0A000 if a bound of `enum_range` is no constant.
     pub(super) fn enum_function(&mut self, name: &str, arguments: &[Typed]) -> Result<Option<Typed>, SqlError> {
         if !matches!(name, "enum_first" | "enum_last" | "enum_range") {
             return Ok(None);

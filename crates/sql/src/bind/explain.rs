@@ -45,8 +45,8 @@ struct Lines {
 }
 
 impl Lines {
-    /// Adds the operators of a plan. `found` has the rows that the access itself has found and changed, if the plan
-    /// changes rows and has been run.
+    /// Adds the operators of a plan. `found` has the measurements for the scan of an UPDATE or DELETE that has no query
+    /// of its own, and for the rows of VALUES in an INSERT; `None` if the plan has not run.
     fn plan(&mut self, plan: &Plan, found: Option<Actual>) {
         match plan {
             Plan::Query(node) => self.node(node),

@@ -18,7 +18,8 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Location;
 
-/// Returns the array of patterns of LIKE ANY or LIKE ALL, and whether it is ALL. The parser takes ALL for a function.
+/// Returns whether a LIKE is a LIKE ALL, and its array of patterns. Returns `None` for a LIKE of a single pattern. The
+/// parser sets `any` for LIKE ANY, but takes ALL for a function.
 fn patterns(any: bool, pattern: &A) -> Option<(bool, &A)> {
     match pattern {
         _ if any => Some((false, pattern)),
@@ -32,7 +33,8 @@ fn patterns(any: bool, pattern: &A) -> Option<(bool, &A)> {
     }
 }
 
-/// Returns whether an operator of LIKE is negated, and whether it ignores case; `None` for any other operator.
+/// Returns whether an operator stands for NOT LIKE, and whether it ignores case. Returns `None` if the operator is none
+/// of LIKE.
 pub(super) fn like_operator(operator: &B) -> Option<(bool, bool)> {
     match operator {
         B::PGLikeMatch => Some((false, false)),
@@ -136,7 +138,7 @@ impl Binder<'_> {
         use ast::Value as V;
         let unknown = |text: &str| Typed::unknown(Expr::Const(Value::Text(text.to_owned().into())));
         Ok(match value {
-            V::Number(text, _) => number(text, false),
+            V::Number(text, _) => number(text, false)?,
             V::SingleQuotedString(text)
             | V::EscapedStringLiteral(text)
             | V::UnicodeStringLiteral(text)
@@ -256,7 +258,7 @@ impl Binder<'_> {
 
     fn unary(&mut self, op: U, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         if let (U::Minus, Some((text, negative))) = (op, signed_number(expr)) {
-            return Ok(number(text, !negative));
+            return number(text, !negative);
         }
         let typed = self.expr(expr, scope)?;
         match op {
@@ -398,7 +400,7 @@ impl Binder<'_> {
         Ok(Typed::bool(Expr::Like(Box::new(Like { text, pattern, escape, ignore_case, negated }))))
     }
 
-    /// Casts the text of a LIKE to `text`. The padding of a `char` counts, as in PostgreSQL.
+    /// Casts the left side of a LIKE to `text`. A `char` is not cast, because its padding counts, as in PostgreSQL.
     pub(super) fn liked_text(&mut self, text: Typed) -> Result<Expr, SqlError> {
         match text.ty {
             Some(Type::Char(_)) => Ok(text.expr),
@@ -544,15 +546,12 @@ pub(super) fn signed_number(mut expr: &A) -> Option<(&str, bool)> {
 }
 
 /// Binds a numeric literal with its sign. The sign must be part of it, since the least integer has no positive
-/// counterpart. A number that exceeds the range of `numeric` becomes a cast: it may still be a double if one is wanted,
-/// and otherwise fails when it is evaluated.
-fn number(text: &str, negative: bool) -> Typed {
-    let text = if negative { format!("-{text}") } else { text.to_owned() };
-    if let Some(value) = number_literal(&text) {
-        let ty = crate::types::type_of(&value).unwrap_or(Type::Int4);
-        return Typed::new(Expr::Const(value), ty);
-    }
-    let (from, to) = (Type::Text, Type::Numeric(None));
-    let text = Box::new(Expr::Const(Value::Text(text.into())));
-    Typed::new(Expr::Cast(text, from, to, Strictness::Explicit), to)
+/// counterpart.
+///
+/// # Errors
+/// 22003 if the number has more digits than a numeric can have.
+fn number(text: &str, negative: bool) -> Result<Typed, SqlError> {
+    let value = if negative { number_literal(&format!("-{text}")) } else { number_literal(text) }?;
+    let ty = crate::types::type_of(&value).unwrap_or(Type::Int4);
+    Ok(Typed::new(Expr::Const(value), ty))
 }

@@ -18,9 +18,10 @@ use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 
 impl Binder<'_> {
-    /// Plans the consequences of a statement that inserts rows into a table (if `inserts`) and assigns to columns of
-    /// present rows. Returns `None` if the table has no triggers and the statement changes neither the columns by which
-    /// the table's rows refer to others nor the values by which other rows refer to them.
+    /// Plans the foreign keys' checks and actions, and the triggers, of a statement that assigns to columns of a
+    /// table's rows and, if `inserts` is set, inserts rows. Returns `None` if no trigger of the table is enabled, the
+    /// statement makes no rows refer to other rows, and it removes no values to which other rows refer. A row whose
+    /// primary key changes counts as a new row.
     pub(super) fn consequences_of_values(
         &mut self,
         table: &Arc<Table>,
@@ -42,9 +43,9 @@ impl Binder<'_> {
         self.consequences(table, refers && !rules.foreign_keys.is_empty(), is_referred)
     }
 
-    /// Plans the consequences of a statement. `refer` says that it may make rows of the table refer to other rows,
-    /// `lost` that it may take away rows or values to which other rows refer. Returns `None` if it does neither and the
-    /// table has no triggers.
+    /// Plans the foreign keys' checks and actions, and the triggers, of a statement. `refer` says that it may make rows
+    /// of the table refer to other rows, `lost` that it may remove rows or values to which other rows refer. Returns
+    /// `None` if it does neither and no trigger of the table is enabled.
     pub(crate) fn consequences(
         &mut self,
         table: &Arc<Table>,

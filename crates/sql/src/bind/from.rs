@@ -365,7 +365,8 @@ fn way_of(operator: &JoinOperator) -> Result<(Way, &JoinConstraint), SqlError> {
     Ok(way)
 }
 
-/// Joins two groups by an outer join, whose right side may be missing.
+/// Makes the group of an outer join. It keeps the rows of `left` that have no match, and those of `right`, too, if
+/// `full` is set. `on` has the conditions of the match.
 pub(super) fn outer_join(left: Group, right: Group, on: Vec<Expr>, full: bool) -> Group {
     let columns = left.columns().start.min(right.columns().start)..left.columns().end.max(right.columns().end);
     let item = Item::Outer(Box::new(OuterJoin { full, left, right, on }));

@@ -22,7 +22,11 @@ use hotrow_sync::Arc;
 use sqlparser::ast::{self, FunctionArg};
 use sqlparser::tokenizer::Span;
 
-/// Returns the properties of a new function with these arguments.
+/// Returns the properties of a new function, whose arguments are bound already.
+///
+/// # Errors
+/// 42P13 if the result is missing or differs from the output arguments, or if a trigger's function has arguments. 0A000
+/// for kinds of results that are not supported.
 pub fn define_function(
     written: &FunctionSyntax,
     arguments: &[Argument],
@@ -68,7 +72,8 @@ pub fn define_function(
     Ok(FunctionTraits { returns, is_set: written.is_set, volatility: written.volatility, strict: written.strict })
 }
 
-/// Returns the result of this type: a value, or a row if it is the type of a relation's rows.
+/// Returns the result of a function that returns this type: a row if the type has the name of a table or view, else a
+/// value.
 fn value_or_row(ty: &ast::DataType, view: View<'_>) -> Result<Returns, SqlError> {
     match relation_of(ty, view)? {
         Some(name) => Ok(Returns::RowOf(name.as_str().into())),
@@ -77,8 +82,12 @@ fn value_or_row(ty: &ast::DataType, view: View<'_>) -> Result<Returns, SqlError>
 }
 
 impl Binder<'_> {
-    /// Binds a call of a name that users' procedures and functions have, those of `users`. If none of these fits best,
-    /// the name may mean a built-in function. Returns the error of a call that fits none of those with lists of types.
+    /// Binds a call of a function whose name users' procedures and functions have. `users` are those that the name may
+    /// mean; the built-in functions of the name compete with them.
+    ///
+    /// Some built-in functions have no lists of types and do not take part in the choice. So if no candidate fits a
+    /// name without a schema, the result is `Ok` of the error 42883: the caller tries these functions, and reports the
+    /// error if the name means none of them.
     pub(super) fn user_function(
         &mut self,
         users: Vec<Arc<Procedure>>,
@@ -127,6 +136,7 @@ impl Binder<'_> {
         }
         let invocation = Invocation {
             name: procedure.plain_name().into(),
+            key: procedure.key.as_str().into(),
             callee: Opaque::new(callee),
             arguments,
             is_strict: function.strict,
@@ -134,8 +144,8 @@ impl Binder<'_> {
         Ok(Ok(Typed::new(Expr::Invoke(Box::new(invocation)), ty)))
     }
 
-    /// Returns the procedures and functions of users that a name may mean, and adds the name to what the plan depends
-    /// on.
+    /// Returns the users' procedures and functions that a name may mean. In a view or a default, these are the ones
+    /// that its definition has fixed. Otherwise the name becomes one of those on which the plan depends.
     pub(super) fn users_named(&mut self, parts: &[String]) -> Result<Vec<Arc<Procedure>>, SqlError> {
         if !self.view.has_procedures() {
             return Ok(Vec::new());
@@ -150,7 +160,7 @@ impl Binder<'_> {
         Ok(users)
     }
 
-    /// Finds the body of a function that is called, and the values of the arguments that go in.
+    /// Finds the body of a function that is called. Returns with it the values of the input arguments, in order.
     fn called_function(
         &mut self,
         chosen: &UserChoice,
@@ -163,8 +173,8 @@ impl Binder<'_> {
         Ok((callee, given.map(|(_, value)| value.map_or(Expr::NULL, |(_, value)| value)).collect()))
     }
 
-    /// Binds a call in FROM of a function. Its arguments may refer to the items in `visible`. The rows of a user's
-    /// function are its result: rows, a row, or a value.
+    /// Binds a call in FROM of a user's function, or of a built-in function that returns one value. Its arguments may
+    /// refer to the items in `visible`. The rows of a user's function are its result: rows, one row, or one value.
     pub(super) fn function_rows(
         &mut self,
         name: &ast::ObjectName,
@@ -220,7 +230,7 @@ impl Binder<'_> {
     }
 }
 
-/// Makes the error for a call of a procedure that is no CALL.
+/// Makes the error 42809 for a procedure that is called as a function.
 fn is_procedure(parts: &[String], given: &[(Option<String>, Typed)]) -> SqlError {
     let types: Vec<_> = given.iter().map(|(_, typed)| typed.ty).collect();
     let message = format!("{} is a procedure", with_types(&parts.join("."), &types));

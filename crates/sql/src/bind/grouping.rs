@@ -39,8 +39,8 @@ impl Group {
 }
 
 impl Binder<'_> {
-    /// Binds an expression of GROUP BY. Returns the position of the output column, too, if the expression is one, or is
-    /// the name of one.
+    /// Binds an item of GROUP BY. If the item is the number or the name of an output column, returns the position of
+    /// that column, too.
     pub(super) fn group(
         &mut self,
         item: &A,
@@ -76,7 +76,7 @@ impl Binder<'_> {
     }
 }
 
-/// The expressions above an aggregation, and the calls that it computes.
+/// The expressions of a query that are evaluated over its groups, and the calls of aggregate functions.
 pub(super) struct Above<'a> {
     pub(super) output: &'a mut Output,
     pub(super) orders: &'a mut [Order],
@@ -87,10 +87,14 @@ pub(super) struct Above<'a> {
 }
 
 impl Above<'_> {
-    /// Rewrites the expressions into expressions over the rows of the aggregation: the values of `groups`, then the
-    /// results of the aggregate functions. If the whole primary key of a table is among the groups, each group has one
-    /// row of the table: those of its other columns that are wanted are added to the groups. Returns the set-returning
-    /// functions that run over the groups.
+    /// Rewrites the expressions into expressions over the rows of the aggregation, which have the values of `groups`
+    /// and then the results of the aggregate functions. Returns the set-returning functions that run over the groups.
+    ///
+    /// If the whole primary key of a table is among the groups, each group belongs to one row of the table. Then the
+    /// other columns of the table that the expressions use are added to `groups`.
+    ///
+    /// # Errors
+    /// 42803 if an expression uses a column that is not grouped.
     pub(super) fn regroup(self, groups: &mut Groups, scope: &Scope) -> Result<Vec<SetCall>, SqlError> {
         let Self { output, orders, having, windows, sets, calls } = self;
         find_grouping_arguments(calls, groups)?;
@@ -141,7 +145,10 @@ impl Above<'_> {
     }
 }
 
-/// Replaces the arguments of GROUPING by their places among the groups.
+/// Replaces the arguments of each call of GROUPING by their places among the groups.
+///
+/// # Errors
+/// 42803 if an argument is no expression of GROUP BY.
 fn find_grouping_arguments(calls: &mut [AggregateCall], groups: &Groups) -> Result<(), SqlError> {
     for call in calls.iter_mut().filter(|call| call.function == AggregateFunction::Grouping) {
         for argument in &mut call.direct {

@@ -13,43 +13,45 @@ use hotrow_storage::Type;
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr};
 use std::collections::HashSet;
 
-/// The greatest number of grouping sets of a query, which is PostgreSQL's.
+/// The maximum number of grouping sets of a query, as in PostgreSQL.
 const MAX_SETS: usize = 4096;
 
-/// The greatest number of elements of a CUBE, which is PostgreSQL's.
+/// The maximum number of elements of a CUBE, as in PostgreSQL.
 const MAX_CUBE: usize = 12;
 
-/// The greatest number of arguments of GROUPING, whose result has a bit for each.
+/// The maximum number of arguments of GROUPING, whose `int4` result has a bit for each.
 const MAX_ARGUMENTS: usize = 31;
 
 /// A bound GROUP BY clause.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    /// The expressions of all grouping sets, each once.
+    /// The expressions of all grouping sets. No two are equal, except constants for different output columns.
     pub(super) exprs: Vec<Expr>,
-    /// The grouping sets, as ordered positions in `exprs`. Empty if the rows are grouped by all expressions only.
+    /// The grouping sets, as sorted positions in `exprs`. Empty if there is only one set, which has all expressions.
     pub(super) sets: Vec<Vec<usize>>,
     /// Whether the query has a GROUP BY clause.
     pub(super) given: bool,
-    /// The places in `exprs` of constants, each with the position of the output column that it stands for. Equal
-    /// constants elsewhere are not NULL in the groups of the sets that lack the constant.
+    /// The places in `exprs` of the constants and parameters, each with the position of the output column for which it
+    /// stands, if any. In the groups of a set without the constant, only that output column is NULL: an equal constant
+    /// elsewhere in the query keeps its value.
     pub(super) constants: Vec<(usize, Option<usize>)>,
 }
 
 impl Groups {
-    /// Adds an expression whose value is the same in all rows of a group of any set.
+    /// Adds an expression to all sets. The groups do not change, because the expression has the same value in all rows
+    /// of a group.
     pub(super) fn add_determined(&mut self, expr: Expr) {
         self.sets.iter_mut().for_each(|set| set.push(self.exprs.len()));
         self.exprs.push(expr);
     }
 
-    /// Returns the expressions that are in all grouping sets.
+    /// Returns the expressions that are in every grouping set.
     pub(super) fn common(&self) -> Vec<Expr> {
         let in_all = |at: &usize| self.sets.iter().all(|set| set.contains(at));
         (0..self.exprs.len()).filter(in_all).map(|at| self.exprs[at].clone()).collect()
     }
 
-    /// Makes the operator that groups the rows of a node.
+    /// Makes the operator that groups the rows of `input` and computes the calls for each group.
     pub(super) fn over(self, input: Node, calls: Vec<AggregateCall>) -> Node {
         let Self { exprs, sets, .. } = self;
         match sets.is_empty() {
@@ -58,8 +60,9 @@ impl Groups {
         }
     }
 
-    /// Returns the expressions for matching: an equal expression above the aggregation is a column of its rows. If
-    /// there are several grouping sets, a constant is replaced by an expression to which none is equal.
+    /// Returns the expressions with which those above the aggregation are compared: an expression that is equal to one
+    /// of them is a column of the aggregation's rows. If there are several grouping sets, each constant is replaced by
+    /// an expression that nothing equals.
     pub(super) fn matched(&self) -> Vec<Expr> {
         let mut exprs = self.exprs.clone();
         if !self.sets.is_empty() {
@@ -68,15 +71,15 @@ impl Groups {
         exprs
     }
 
-    /// Returns the place in `exprs` of a constant that stands for an output column and satisfies the condition, which
-    /// gets the column's position and the constant.
+    /// Returns the place in `exprs` of the first constant that stands for an output column and for which `is_wanted` is
+    /// true. `is_wanted` gets the position of the output column and the constant.
     pub(super) fn constant(&self, is_wanted: impl Fn(usize, &Expr) -> bool) -> Option<usize> {
         let mut constants = self.constants.iter().filter_map(|&(at, listed)| Some((at, listed?)));
         constants.find(|&(at, listed)| is_wanted(listed, &self.exprs[at])).map(|(at, _)| at)
     }
 
-    /// Returns the place of an expression. Appends the expression if it is new. `listed` is the position of the output
-    /// column for which the expression stands.
+    /// Returns the place of an expression in `exprs`, to which it is added if it is new. `listed` is the position of
+    /// the output column for which the expression stands, if any.
     fn place(&mut self, expr: Expr, listed: Option<usize>) -> usize {
         let is_constant = matches!(expr, Expr::Const(_) | Expr::Param(_));
         let known = match is_constant {
@@ -109,8 +112,12 @@ fn check_count(count: usize) -> Result<(), SqlError> {
 }
 
 impl Binder<'_> {
-    /// Binds the GROUP BY list, whose items are grouping sets, expressions, positions in the select list, or names of
-    /// output columns. The grouping sets of several items are combined, each set with each.
+    /// Binds the GROUP BY list, whose items are grouping sets, expressions, numbers of output columns, or names of
+    /// output columns. The sets of the items are combined: each combination of one set from every item is a grouping
+    /// set of the query.
+    ///
+    /// # Errors
+    /// 54001 if there are more than [`MAX_SETS`] sets.
     pub(super) fn groups(
         &mut self,
         group_by: &ast::GroupByExpr,
@@ -151,7 +158,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Returns the grouping sets of an item of GROUP BY, and adds their expressions to `groups`.
+    /// Returns the grouping sets of an item of GROUP BY as positions in `groups`, to which their expressions are added.
     fn sets_of(
         &mut self,
         item: &A,
@@ -200,7 +207,8 @@ impl Binder<'_> {
         Ok(sets)
     }
 
-    /// Returns the set of an expression, or of the expressions of a list in parentheses.
+    /// Returns the grouping set that consists of an expression, or of the expressions of a list in parentheses, as
+    /// positions in `groups`.
     fn set(&mut self, item: &A, groups: &mut Groups, output: &Output, scope: &Scope) -> Result<Vec<usize>, SqlError> {
         match item {
             A::Nested(inner) => self.set(inner, groups, output, scope),
@@ -219,7 +227,11 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds a call of GROUPING. `group_direct` finds its arguments among the expressions of GROUP BY.
+    /// Binds a call of GROUPING. Its arguments are found among the expressions of GROUP BY later, when all of these are
+    /// bound.
+    ///
+    /// # Errors
+    /// 42803 if GROUPING may not stand here, 54023 if there are too many arguments.
     pub(super) fn grouping(&mut self, list: &[FunctionArg], scope: &Scope) -> Result<Typed, SqlError> {
         let before = self.looked.len();
         if list.is_empty() {

@@ -1,9 +1,11 @@
 //! Indexes on expressions and partial indexes: which conditions and orders they serve.
 //!
-//! A condition that mentions the expression of an index also holds for the hidden column that has its values. So the
-//! planner adds such conditions, and an index on a hidden column serves them as any other. A partial index is used if
-//! the conditions imply its own: each of its parts is one of them, or says that a value is not NULL that one of them
-//! compares.
+//! The values of an indexed expression are stored in a hidden column. A condition that mentions the expression also
+//! holds if the column takes its place. So the planner adds such conditions, and an index on a hidden column serves
+//! them as any other.
+//!
+//! A partial index is used if the conditions imply the condition of the index. For each conjunct of the latter, there
+//! must be an equal condition, or the conjunct is `x IS NOT NULL` and a condition compares `x`.
 //!
 //! Expressions are compared in a normal form, without casts that change no value: a dump of PostgreSQL has
 //! `lower((name)::text)` where a query has `lower(name)`.
@@ -13,7 +15,8 @@ use crate::catalog::Table;
 use crate::expr::{ArrayFunction, Comparison, Expr, Function};
 use hotrow_storage::{IndexRef, Type, Value};
 
-/// Returns the conditions over hidden columns that follow from these conditions.
+/// Returns the conditions over the hidden columns of indexes that follow from `conditions`, which are about a row of
+/// the table. For a partial index, one of them says that the row is in the index.
 pub(super) fn derived(table: &Table, conditions: &[Expr]) -> Vec<Expr> {
     let mut derived = Vec::new();
     if table.visible() == table.stored() {
@@ -40,7 +43,7 @@ pub(super) fn derived(table: &Table, conditions: &[Expr]) -> Vec<Expr> {
     derived
 }
 
-/// Whether the column of an index has the values of an expression over the table's rows.
+/// Whether the column of an index has the value of an expression over the table's row.
 pub(super) fn is_value(table: &Table, index: IndexRef, column: usize, expr: &Expr) -> bool {
     *expr == Expr::Column(column)
         || (table.key_columns(index).contains(&column)
@@ -48,7 +51,8 @@ pub(super) fn is_value(table: &Table, index: IndexRef, column: usize, expr: &Exp
             && table.key_expression(index, column).map(normal) == Some(normal(expr.clone())))
 }
 
-/// Whether conditions imply a predicate, as far as their form shows it.
+/// Whether conditions imply a predicate. Only the form of the conditions is compared, so the result may be false
+/// although they do.
 pub(super) fn implies(conditions: &[Expr], predicate: Expr) -> bool {
     let known: Vec<_> = conditions.iter().flat_map(parts).map(canonical).collect();
     parts(&predicate).into_iter().map(canonical).all(|part| {
@@ -67,8 +71,8 @@ fn parts(condition: &Expr) -> Vec<Expr> {
     conjuncts(Some(normal(condition.clone())))
 }
 
-/// Returns an expression of the same value without casts that change no value, and with IN in place of `= ANY` of a
-/// constant array.
+/// Returns the normal form of an expression, which has the same value: without casts that change no value, and with IN
+/// in place of `= ANY` of a constant array.
 fn normal(mut expr: Expr) -> Expr {
     for part in expr.parts_mut() {
         *part = normal(std::mem::replace(part, Expr::NULL));
@@ -85,14 +89,14 @@ fn normal(mut expr: Expr) -> Expr {
     }
 }
 
-/// Whether a cast changes no value.
+/// Whether a cast between these types never changes a value.
 fn is_same(from: Type, to: Type) -> bool {
     let is_text = |ty: Type| matches!(ty, Type::Text | Type::Varchar(_));
     let is_numeric = matches!((from, to), (Type::Numeric(_), Type::Numeric(None)));
     is_numeric || is_text(from) && matches!(to, Type::Text | Type::Varchar(None))
 }
 
-/// Returns the elements of an array whose elements are constants.
+/// Returns the elements of an array of constants, or `None` for any other expression.
 fn elements(array: &Expr) -> Option<Vec<Expr>> {
     match array {
         Expr::Const(Value::Array(array)) => Some(array.iter().map(|value| Expr::Const(value.into_owned())).collect()),
@@ -104,7 +108,8 @@ fn elements(array: &Expr) -> Option<Vec<Expr>> {
     }
 }
 
-/// Whether a condition is not true if a value is NULL.
+/// Whether a condition cannot be true if `value` is NULL. Only comparisons, IN, LIKE and the value itself are known to
+/// be such conditions.
 fn refuses_null(condition: &Expr, value: &Expr) -> bool {
     match condition {
         Expr::Compare(_, pair, _) => pair.0 == *value || pair.1 == *value,
@@ -114,8 +119,8 @@ fn refuses_null(condition: &Expr, value: &Expr) -> bool {
     }
 }
 
-/// Returns the form of a condition that stands for all of its forms. It need not be equal to the condition if both are
-/// not true.
+/// Returns one form for several conditions that are true for the same rows: `b = true` and `b IS TRUE` become `b`.
+/// Where the condition is not true, its form may be NULL instead of false, or false instead of NULL.
 fn canonical(condition: Expr) -> Expr {
     let of_bool = |tested: Expr, value: bool| if value { tested } else { Expr::Not(Box::new(tested)) };
     match condition {
@@ -127,7 +132,7 @@ fn canonical(condition: Expr) -> Expr {
     }
 }
 
-/// Replaces each occurrence of a value in an expression by a column. Returns whether there was one.
+/// Replaces each occurrence of `value` in an expression by a column. Returns whether there was any.
 fn replace(expr: &mut Expr, value: &Expr, column: usize) -> bool {
     if expr == value {
         *expr = Expr::Column(column);

@@ -17,18 +17,19 @@ use sqlparser::ast;
 
 /// A hidden column that an index needs.
 pub struct Indexed {
-    /// The value of the column over the row.
+    /// The value of the column, as an expression over the row.
     pub value: RowExpression,
     /// The type of the column.
     pub ty: Type,
-    /// The expression for messages.
+    /// The text of the expression, for messages.
     pub label: String,
 }
 
 /// Binds an expression of an index. If the index has a condition, the value is NULL in rows that do not satisfy it.
 ///
 /// # Errors
-/// Those of PostgreSQL: 42P17 if the expression is not immutable, 0A000 for subqueries, 42803 for aggregates.
+/// Those of PostgreSQL: 42P17 if the expression is not immutable, 0A000 for subqueries, 42803 for aggregates. Also
+/// 0A000 if the condition is a constant.
 pub fn define_indexed(
     expr: &ast::Expr,
     condition: Option<&ast::Expr>,
@@ -47,10 +48,11 @@ pub fn define_indexed(
     })
 }
 
-/// Binds the condition of an index. The value is TRUE in rows that satisfy it, and NULL in all others.
+/// Binds the condition of an index as the value of a hidden column, which is TRUE in rows that satisfy the condition,
+/// and NULL in all others.
 ///
 /// # Errors
-/// As those of [`define_indexed`], and 42804 if the condition is no Boolean.
+/// Those of [`define_indexed`], and 42804 if the condition is no Boolean.
 pub fn define_predicate(condition: &ast::Expr, table: &Table, view: View<'_>) -> Result<Indexed, SqlError> {
     with_room(|| {
         let typed = checked(condition, table, view, "index predicates")?;
@@ -60,11 +62,11 @@ pub fn define_predicate(condition: &ast::Expr, table: &Table, view: View<'_>) ->
     })
 }
 
-/// Binds the value of a hidden column again for another type of the table's column at a position. Returns it with its
-/// own type.
+/// Binds the value of a hidden column again, for a table whose column at position `at` gets the type `ty`. Returns the
+/// value with its type, which may change, too.
 ///
 /// # Errors
-/// If the expression does not accept the type, or is not immutable any more.
+/// If the expression does not accept the type or is not immutable with it, or 0A000 if it then reads other columns.
 pub fn retype_indexed(
     value: &RowExpression,
     at: usize,
@@ -103,7 +105,8 @@ pub fn retype_indexed(
     })
 }
 
-/// Returns the text of an expression of an index: in parentheses, unless it is a call of a function.
+/// Returns the text of an index's expression, as messages and definitions show it. The text is in parentheses, unless
+/// it is a call of a function.
 pub fn label(expr: &Expr, table: &Table) -> String {
     let text = shown(expr, Some(table));
     let is_call = matches!(expr, Expr::Call(..) | Expr::Coalesce(_) | Expr::NullIf(..))
@@ -112,7 +115,11 @@ pub fn label(expr: &Expr, table: &Table) -> String {
     if is_call || without_parentheses(&text) != text { text } else { format!("({text})") }
 }
 
-/// Binds an expression and checks that it may be part of an index. `place` is PostgreSQL's name of the place.
+/// Binds an expression and checks that it may be part of an index. `place` is PostgreSQL's name of the part, such as
+/// `index expressions`.
+///
+/// # Errors
+/// 42P17 if the expression is not immutable.
 fn checked(expr: &ast::Expr, table: &Table, view: View<'_>, place: &'static str) -> Result<Typed, SqlError> {
     let expression = written(expr, view)?;
     let mut binder = binder_of(&expression, view);
@@ -130,8 +137,11 @@ fn checked(expr: &ast::Expr, table: &Table, view: View<'_>, place: &'static str)
     Ok(Typed::new(expr, ty))
 }
 
-/// Binds the value of a hidden column, given as SQL. If it is `conditional`, it is a CASE whose condition is that of
-/// the index.
+/// Binds the value of a hidden column, given as SQL. If `conditional` is set, the value is a CASE whose condition is
+/// that of the index.
+///
+/// # Errors
+/// 0A000 if the condition is a constant.
 fn bound(value: &str, conditional: bool, table: &Table, view: View<'_>) -> Result<(RowExpression, Type), SqlError> {
     let syntax = parse_expr(value)?;
     let expression = written(&syntax, view)?;

@@ -110,7 +110,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds the row of a FROM item as JSON. Returns `None` if no item has this name.
+    /// Binds the row of a FROM item, or of a variable with a row, as JSON. The name may also mean an item of a query
+    /// around this one. Returns `None` if it means nothing of these.
     pub(super) fn row_of_relation(&mut self, name: &ast::Ident, scope: &Scope) -> Result<Option<Typed>, SqlError> {
         let wanted = fold(name);
         let scopes = std::iter::once(scope).chain(self.around.levels.iter().rev().map(|level| &level.scope));
@@ -149,8 +150,8 @@ impl Binder<'_> {
         self.json_row(fields, false)
     }
 
-    /// Makes a JSON object of the fields of a row. `of_relation` says that the row is that of a FROM item, which is
-    /// NULL if an outer join has found none.
+    /// Makes a JSON object of the fields of a row. If `of_relation` is set and all fields are NULL, the value is NULL,
+    /// not an object: an outer join has found no row of the item, or the variable has no row.
     fn json_row(&mut self, fields: Vec<(String, Typed)>, of_relation: bool) -> Result<Typed, SqlError> {
         let mut list = Vec::with_capacity(fields.len() * 2);
         for (name, value) in fields {
@@ -199,14 +200,14 @@ impl Binder<'_> {
     }
 }
 
-/// Whether the function of this name takes rows as arguments, which become JSON.
+/// Whether the function of this name takes whole rows as arguments, and converts them to JSON.
 pub(super) fn takes_rows(name: &str) -> bool {
     let builds = ["build_array", "build_object", "agg", "object_agg"];
     let of_json = |kind: &str| name.strip_prefix(kind).is_some_and(|rest| builds.contains(&rest));
     ["row_to_json", "to_json", "to_jsonb"].contains(&name) || of_json("json_") || of_json("jsonb_")
 }
 
-/// Whether a type is `jsonpath`, whose values are texts here.
+/// Whether a type is `jsonpath`. Its values have the type `text` here.
 pub(super) fn is_jsonpath(ty: &ast::DataType) -> bool {
     matches!(ty, ast::DataType::Custom(name, modifiers) if modifiers.is_empty()
     && crate::parse::names::name_parts(name).is_ok_and(|parts| {

@@ -16,7 +16,7 @@ use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr};
 
-/// The columns of the rows: their names, their types, and the values that they have if an object lacks them.
+/// The columns of the rows that a function makes: the name, the type, and the value for an object without this key.
 type Columns = Vec<(String, Type, Expr)>;
 
 impl Binder<'_> {
@@ -86,6 +86,9 @@ impl Binder<'_> {
     }
 
     /// Returns the columns that the alias of a call lists.
+    ///
+    /// # Errors
+    /// 42601 if the alias lists no columns, or some without types; 42701 if two have the same name.
     fn listed_columns(&mut self, listed: &[ast::TableAliasColumnDef]) -> Result<Columns, SqlError> {
         if listed.is_empty() || listed.iter().any(|column| column.data_type.is_none()) {
             let message = "a column definition list is required for functions returning \"record\"";
@@ -103,7 +106,11 @@ impl Binder<'_> {
         Ok(columns)
     }
 
-    /// Returns the columns of the row that a base means: NULL of a relation's type, or the row of a variable.
+    /// Returns the columns of the function's first argument, which is NULL cast to the type of a relation's rows, or a
+    /// variable with a row. Its values take the place of missing keys.
+    ///
+    /// # Errors
+    /// 0A000 for any other argument.
     fn base_columns(&mut self, base: &A, function: &str) -> Result<Columns, SqlError> {
         if let A::Cast { expr, data_type, .. } = base
             && matches!(&**expr, A::Value(value) if value.value == ast::Value::Null)

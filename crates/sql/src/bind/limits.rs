@@ -1,4 +1,4 @@
-//! The limits of a statement, and the numbers that they limit.
+//! The limits on the size of a statement, and the counts that the binder keeps of its parts.
 
 use crate::{SqlError, depth, state};
 use hotrow_storage::TableId;
@@ -21,7 +21,8 @@ pub(super) struct Counts {
     items: usize,
     frames: usize,
     nested_operations: usize,
-    /// The tables whose rows the queries of WITH update or delete, and the number of scans of them in other parts.
+    /// The tables whose rows the queries of WITH that are bound so far update or delete. `early_scans` counts the scans
+    /// of these tables that are bound after the change.
     pub(super) changed: Vec<TableId>,
     pub(super) early_scans: usize,
 }

@@ -1,4 +1,5 @@
-//! MERGE: rows of a source are compared with rows of a table, and change it by the first clause that fits.
+//! MERGE: each row of a source is compared with the rows of a table, and changes the table by the first clause that
+//! fits.
 
 use super::binder::Binder;
 use super::condition::conjuncts;
@@ -74,7 +75,8 @@ impl Binder<'_> {
         Ok((Plan::Merge(Box::new(Merge { table, source, clauses, consequences, rechecks })), None))
     }
 
-    /// Plans the consequences of all clauses together: a row may refer to one that another clause changes.
+    /// Plans the foreign keys' checks and actions, and the triggers, of all clauses together, because a row that one
+    /// clause inserts may refer to a row that another one changes. Returns `None` if there are none.
     fn consequences_of_merge(
         &mut self,
         table: &Arc<Table>,
@@ -183,7 +185,10 @@ impl Binder<'_> {
     }
 }
 
-/// Checks that an expression can be evaluated over a row of the source and of the table alone.
+/// Returns the expression, unless it runs a subquery or a user's function, which a clause of MERGE cannot do.
+///
+/// # Errors
+/// 0A000 if it does.
 fn check_plain(expr: Expr) -> Result<Expr, SqlError> {
     match expr.has_subquery() {
         true => Err(unsupported("a subquery or a user's function in a WHEN clause of MERGE")

@@ -1,22 +1,22 @@
 //! The binder makes plans from syntax: it looks names up, finds types, and chooses access paths.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `statement` | statements of all kinds |
 //! | `binder` | the state of binding a statement |
-//! | `source_text`, `parameters` | its parts that the statement brings: the text, the parameters |
-//! | `surroundings`, `select_state` | its parts that each query has: the names around it, the columns and calls in it |
-//! | `dependencies`, `limits` | its parts that grow with the plan: what it depends on, what is limited |
+//! | `source_text`, `parameters` | the parts of this state that the client gives: the text, the parameters |
+//! | `surroundings`, `select_state` | its parts for each query: the names around it, the columns and calls in it |
+//! | `dependencies`, `limits` | its parts that grow with the plan: the plan's dependencies, and limited counts |
 //! | `typed` | bound expressions with their types |
-//! | `errors` | errors of several of the other files |
-//! | `types` | common types, coercion of literals and parameters to what their place wants |
+//! | `errors` | errors that several files use |
+//! | `types` | common types, casts of literals and parameters to the types that their places require |
 //! | `expr` | expressions |
 //! | `operators` | comparison, arithmetic, concatenation |
 //! | `interval_literals` | intervals: literals, operators, `make_interval` |
 //! | `array`, `json`, `rows` | operators of arrays and of JSON; rows in expressions |
 //! | `calls`, `aggregate` | functions and aggregates |
 //! | `enumeration` | functions of enumerated types |
-//! | `scope`, `column` | the columns that names can mean, and which one a name means |
+//! | `scope`, `column` | the columns that names can mean, and the look-up of a name |
 //! | `query` | queries and their parts, bound |
 //! | `names`, `named_arguments` | default names of result columns; arguments that are written with their names |
 //! | `select` | queries |
@@ -40,11 +40,11 @@
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
 //! | `ddl`, `index` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE; those of indexes |
-//! | `procedure`, `function`, `trigger` | procedures and CALL; functions of users and their calls; triggers |
-//! | `called` | the functions of users that a view or a default calls |
+//! | `procedure`, `function`, `trigger` | procedures and CALL; users' functions and their calls; triggers |
+//! | `called` | the fixed meanings of the functions and types that a view or a default names |
 //! | `overload` | the choice among users' and built-in functions of one name |
 //! | `body`, `variables` | the statements of bodies, and the variables that they name |
-//! | `enclosing`, `returns` | the bodies around a statement, and the results of bodies |
+//! | `enclosing`, `returns` | the bodies that are being bound around a statement; the results of bodies |
 //! | `row_types` | the columns of the rows of relations and of functions |
 //! | `catalog` | casts and operators with which tools query the system catalogs |
 //! | `view`, `view_columns` | views; the names of their columns in their queries |

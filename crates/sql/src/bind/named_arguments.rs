@@ -1,10 +1,13 @@
 //! Arguments of built-in functions that are written with their names.
 
+use super::binder::Binder;
+use super::expr::place;
 use crate::parse::names::fold;
+use crate::{SqlError, state};
 use hotrow_sync::OnceLock;
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr};
 
-/// The names of the arguments of those functions whose arguments have names, in their order.
+/// The functions whose arguments have names, each with these names in the order of the arguments.
 const NAMES: &[(&str, &[&str])] = &[
     ("jsonb_insert", &["jsonb_in", "path", "replacement", "insert_after"]),
     ("jsonb_path_exists", PATH),
@@ -24,14 +27,37 @@ const NAMES: &[(&str, &[&str])] = &[
     ("make_timestamptz", &["year", "month", "mday", "hour", "min", "sec"]),
 ];
 
-/// The names of the arguments of the functions of jsonpath.
+/// The names of the arguments that all functions with a `jsonpath` take.
 const PATH: &[&str] = &["target", "path", "vars", "silent"];
 
-/// Returns the arguments of a call in the order in which the function has them, if some are written with their names.
-/// Returns `None` if none are, or if the function has no such arguments.
+impl Binder<'_> {
+    /// Checks that no argument of a call without a name stands after an argument with a name.
+    ///
+    /// # Errors
+    /// 42601, at the argument without a name.
+    pub(super) fn check_names(&self, list: &[FunctionArg]) -> Result<(), SqlError> {
+        let Some(argument) = misplaced(list) else { return Ok(()) };
+        let error = SqlError::new(state::SYNTAX_ERROR, "positional argument cannot follow named argument");
+        Err(match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => self.locate_at(error, place(expr)),
+            _ => error,
+        })
+    }
+}
+
+fn is_plain(argument: &FunctionArg) -> bool {
+    matches!(argument, FunctionArg::Unnamed(_))
+}
+
+/// Returns the first argument without a name that stands after an argument with a name.
+fn misplaced(list: &[FunctionArg]) -> Option<&FunctionArg> {
+    list.iter().skip_while(|argument| is_plain(argument)).find(|argument| is_plain(argument))
+}
+
+/// Returns the arguments of a call in the order in which the function takes them, if the call writes some of them with
+/// their names. Returns `None` if it does not, or if the arguments do not fit the function's names.
 pub(super) fn positional<'a>(name: &str, list: &'a [FunctionArg]) -> Option<Vec<&'a A>> {
-    let is_plain = |argument: &FunctionArg| matches!(argument, FunctionArg::Unnamed(_));
-    if list.iter().all(is_plain) {
+    if list.iter().all(is_plain) || misplaced(list).is_some() {
         return None;
     }
     let (_, names) = NAMES.iter().find(|(known, _)| *known == name)?;
@@ -61,7 +87,7 @@ fn place_of(names: &[&str], name: &ast::Ident) -> Option<usize> {
     names.iter().position(|known| *known == name)
 }
 
-/// Returns an empty object.
+/// Returns the literal of an empty JSON object, which is the default of `vars`.
 fn no_variables() -> &'static A {
     static EMPTY: OnceLock<A> = OnceLock::new();
     EMPTY.get_or_init(|| A::Value(ast::Value::SingleQuotedString("{}".to_owned()).with_empty_span()))

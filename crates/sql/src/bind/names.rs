@@ -25,7 +25,8 @@ impl Binder<'_> {
     }
 }
 
-/// Returns the name of a column of an index: that of the column or of the function, `expr` for any other expression.
+/// Returns the name of an index's column: the name of the indexed column or of the called function, or `expr` for any
+/// other expression.
 pub fn index_column_name(expr: &A) -> String {
     let (name, _) = name(expr);
     if name == UNNAMED { "expr".to_owned() } else { name }
@@ -81,8 +82,8 @@ fn name(expr: &A) -> (String, Strength) {
     }
 }
 
-/// Returns the name of a type that is not built in, without its schema. The name of an array type is that of its
-/// elements.
+/// Returns the name of a type that is not built in, without its schema. For an array type, this is the name of the
+/// element type. Returns `None` if the type has no name of this kind.
 fn made_name(ty: &ast::DataType) -> Option<String> {
     match ty {
         ast::DataType::Custom(name, _) => name_parts(name).ok()?.pop(),

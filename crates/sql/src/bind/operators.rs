@@ -6,7 +6,7 @@ use super::json::check_equality;
 use super::typed::Typed;
 use super::types::{common, common_number};
 use crate::expr::{self, Arithmetic, Comparison, Expr, Strictness};
-use crate::types::{is_number, without_modifier, without_negative_zero};
+use crate::types::{is_number, without_modifier};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use std::mem::discriminant;
@@ -102,7 +102,7 @@ impl Binder<'_> {
         }
         // A `real` and a number of another type make a double.
         let ty = match ty {
-            _ if op == Arithmetic::Power => Type::Float8,
+            _ if op == Arithmetic::Power && ty != Type::Numeric(None) => Type::Float8,
             Type::Float4 if left.ty != right.ty && left.ty.is_some() && right.ty.is_some() => Type::Float8,
             ty => ty,
         };
@@ -175,7 +175,7 @@ impl Binder<'_> {
         let expr = match expr {
             Expr::Const(Value::Int4(value)) if value != i32::MIN => Expr::Const(Value::Int4(-value)),
             Expr::Const(Value::Int8(value)) if value != i64::MIN => Expr::Const(Value::Int8(-value)),
-            Expr::Const(Value::Numeric(value)) => Expr::Const(Value::Numeric(without_negative_zero(-value))),
+            Expr::Const(Value::Numeric(value)) => Expr::Const(Value::Numeric(value.negate())),
             other => Expr::Negate(Box::new(other)),
         };
         Ok(Typed::new(expr, without_modifier(ty)))

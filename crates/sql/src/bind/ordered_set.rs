@@ -16,7 +16,8 @@ use crate::{SqlError, state};
 use hotrow_storage::{Element, Type};
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr};
 
-/// The direct arguments of a call, the values that are sorted, and the type of the result.
+/// A call with its types: the direct arguments, the values that are sorted, each with its type, and the type of the
+/// result.
 struct Bound {
     direct: Vec<Expr>,
     sorted: Vec<(Expr, Type)>,
@@ -24,7 +25,7 @@ struct Bound {
 }
 
 impl Binder<'_> {
-    /// Binds a call with WITHIN GROUP, whose ORDER BY is `order`.
+    /// Binds a call with WITHIN GROUP. `order` is the list in its parentheses, after ORDER BY.
     pub(super) fn within_group(
         &mut self,
         given: &Given<'_>,
@@ -119,7 +120,8 @@ impl Binder<'_> {
         Ok(Some(Bound { direct: vec![fraction], sorted: vec![(value.expr, ty)], result }))
     }
 
-    /// Casts the only direct argument to a fraction, or to an array of fractions. Returns `None` if it is neither.
+    /// Casts the direct argument to a fraction or to an array of fractions. Returns it with whether it is an array.
+    /// Returns `None` if there is not exactly one direct argument, or if it has another type.
     fn fraction(&mut self, direct: Vec<Typed>) -> Result<Option<(Expr, bool)>, SqlError> {
         let Ok([fraction]) = <[Typed; 1]>::try_from(direct) else { return Ok(None) };
         let is_array = matches!(fraction.ty, Some(Type::Array(_)));
@@ -153,8 +155,8 @@ impl Binder<'_> {
     }
 }
 
-/// Whether the types of a fraction and of the sorted values leave open whether the fraction is a number or an array. A
-/// fraction without a type gets the type of the values if that can be one of a number.
+/// Whether the argument types leave open whether the fraction is a number or an array. A fraction without a type is
+/// taken for a number if the sorted values have a type that casts to a number.
 fn is_open(function: OrderedSet, types: &[Option<Type>]) -> bool {
     match types {
         [None, None] => true,
@@ -172,7 +174,8 @@ fn any_element(value: &Typed) -> Result<Type, SqlError> {
     value.ty.map(plain_type).ok_or_else(|| SqlError::new(state::DATATYPE_MISMATCH, message))
 }
 
-/// Makes the error for a function that is no ordered-set aggregate, called with arguments of these types.
+/// Makes the error for a call with WITHIN GROUP of a function that is no ordered-set aggregate: 42809 if there is such
+/// a function, else 42883.
 fn no_ordered_set(name: &str, types: &[Option<Type>]) -> SqlError {
     let wrong = |message| SqlError::new(state::WRONG_OBJECT_TYPE, message);
     match expr::choose(name, types) {
@@ -184,8 +187,8 @@ fn no_ordered_set(name: &str, types: &[Option<Type>]) -> SqlError {
     }
 }
 
-/// Returns the error for a call of an ordered-set aggregate with so many arguments and without WITHIN GROUP, or `None`
-/// if the call is not one.
+/// Returns the error 42809 for a call of an ordered-set aggregate without WITHIN GROUP. Returns `None` if the name with
+/// this number of arguments means no such aggregate.
 pub(super) fn lacks_within_group(name: &str, arguments: usize) -> Option<SqlError> {
     let is_call = match ordered_set_named(name)? {
         OrderedSet::Mode => arguments == 1,

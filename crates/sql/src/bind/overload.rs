@@ -19,7 +19,7 @@ use hotrow_sync::Arc;
 /// The schema of the built-in functions.
 const BUILT_IN: &str = "pg_catalog";
 
-/// The function that a call means.
+/// The procedure or function that overload resolution has chosen for a call.
 pub(super) enum Chosen {
     /// A procedure or function of a user.
     User(UserChoice),
@@ -27,7 +27,7 @@ pub(super) enum Chosen {
     BuiltIn(Overload, Vec<Type>),
 }
 
-/// A procedure or function of a user, as a call fits it.
+/// A user's procedure or function that fits a call, with the arguments to which the call's values go.
 pub(super) struct UserChoice {
     pub(super) procedure: Arc<Procedure>,
     /// For each value that the call gives, the position of its argument.
@@ -36,7 +36,7 @@ pub(super) struct UserChoice {
     types: Vec<Type>,
 }
 
-/// A function that a call may mean.
+/// A candidate of overload resolution.
 enum Callable {
     User(UserChoice),
     BuiltIn(Overload),
@@ -62,7 +62,7 @@ impl Candidate for Callable {
 
 impl Binder<'_> {
     /// Chooses the procedure or function for a call. `users` are those of users that the name may mean, in the order of
-    /// the search path. Errors say `word`.
+    /// the search path. `word` is `procedure` or `function`, for messages.
     ///
     /// # Errors
     /// 42883 if none fits, 42725 if several fit equally well.
@@ -103,7 +103,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Returns the place of the built-in functions among candidates that are in the order of the search path.
+    /// Returns the place at which the built-in functions belong among the candidates, which are in the order of the
+    /// search path.
     fn place_of_built_in(&self, candidates: &[Callable]) -> usize {
         let Some(path) = self.view.path else { return 0 };
         let place = |schema: &str| path.schemas.iter().position(|known| known == schema);
@@ -112,9 +113,9 @@ impl Binder<'_> {
     }
 }
 
-/// Returns a procedure or function as a call fits it, or `None` if the values do not fit: if a name is no argument's,
-/// if an argument is given twice, if a value without a name follows a named one, if there are too many values, or if an
-/// argument has neither a value nor a default.
+/// Assigns the values of a call to the arguments of a procedure or function. Returns `None` if they do not fit: no
+/// argument has the name that the call writes, an argument is given twice, a value without a name follows a named one,
+/// there are too many values, or an argument has neither a value nor a default. The types are compared later.
 fn fit(procedure: Arc<Procedure>, given: &[(Option<String>, Typed)]) -> Option<UserChoice> {
     let all = procedure.arguments.iter().enumerate();
     let taken: Vec<usize> = all.filter(|(_, argument)| procedure.is_given(argument)).map(|(at, _)| at).collect();
@@ -146,8 +147,8 @@ fn fit(procedure: Arc<Procedure>, given: &[(Option<String>, Typed)]) -> Option<U
     Some(UserChoice { procedure, places, types })
 }
 
-/// Makes the error 42883 for a call that fits no procedure or function. The detail shows the one of this name, if there
-/// is one.
+/// Makes the error 42883 for a call that no procedure or function fits. `known` is the only one of the name, if there
+/// is just one; the detail shows its arguments.
 fn no_procedure(word: &str, name: &str, types: &[Option<Type>], known: Option<&Procedure>) -> SqlError {
     let message = format!("{word} {} does not exist", with_types(name, types));
     let hint =

@@ -16,11 +16,12 @@ pub(super) struct Parameters<'a> {
     pub(super) types: Vec<Option<Type>>,
     /// The variables of the procedure to which the statement belongs; `None` outside procedures.
     pub(super) variables: Option<&'a Variables>,
-    /// The body to which the statement belongs, and those around it; `None` outside procedures and functions.
+    /// The body to which the statement belongs, with the bodies around it; `None` in DO and outside bodies.
     pub(super) enclosing: Option<&'a Enclosing<'a>>,
-    /// The number of bodies around the statement's own to which it refers, counted outwards to the farthest.
+    /// The distance to the farthest enclosing body to which the statement refers: 0 if it refers to none but its own
+    /// body, 1 for the body around that, and so on.
     pub(super) outward: usize,
-    /// The greatest depth of the bodies that the statement calls.
+    /// The maximum [depth](crate::plan::Body::depth) of the bodies that the statement calls, without those around it.
     pub(super) inner_depth: usize,
 }
 
@@ -47,7 +48,8 @@ impl Parameters<'_> {
         Ok((number - 1, self.types[number - 1]))
     }
 
-    /// Returns the variable of this name, or `None` if there is none. `relation` is the name before the point.
+    /// Returns the variable of this name, or `None` if there is none. `relation` is the name before the point, if there
+    /// is one. The errors are those of [`Variables::find`].
     pub(super) fn variable(&self, relation: Option<&str>, name: &str) -> Result<Option<Typed>, SqlError> {
         self.variables.map_or(Ok(None), |variables| variables.find(relation, name))
     }

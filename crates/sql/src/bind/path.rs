@@ -18,14 +18,15 @@ use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 use hotrow_txn::{Direction, LockFor};
 
-/// An order that an index could give, as a list item: the expression, whether it is descending, and whether NULLs come
-/// first.
+/// One item of a wanted order, which an index may give: the expression, whether the order is descending, and whether
+/// NULLs come first.
 pub(super) type Wanted = (Expr, bool, bool);
 
 /// The score that an index gains if it also gives the wanted order.
 const ORDER_SCORE: usize = 4;
 
-/// The score of a partial index whose condition the rows satisfy: it is better than all rows, and worse than any bound.
+/// The score of a partial index whose condition is satisfied. It makes the index better than a scan of all rows, and
+/// worse than an index with any bound.
 const PREDICATE_SCORE: usize = 1;
 
 /// An index that could serve an access, with its ranges and its score.
@@ -47,8 +48,8 @@ struct Served<'b, 'e> {
     score: usize,
 }
 
-/// Returns an ORDER BY list as expressions over the table, without those that are the same for all rows. Returns an
-/// empty list if no index could give the order.
+/// Returns the items of an ORDER BY list that an index may give, without those that have the same value for all rows.
+/// Returns an empty list if no index can give the whole order.
 pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
     let is_indexable = |expr: &Expr| {
         let refuses = &mut |part: &Expr| matches!(part, Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_));

@@ -76,9 +76,10 @@ pub(super) fn argument_type(ty: &ast::DataType, view: View<'_>) -> Result<Type, 
     })
 }
 
-/// A definition that keeps its bound body.
+/// A definition in the catalog that keeps its bound body, so that statements share it: a procedure, a function, or a
+/// trigger with its function.
 pub(super) trait KeepsBody {
-    /// Returns the bound body of the last binding.
+    /// Returns the body as it was last bound, or `None` before that. The caller must check that it is still valid.
     fn bound(&self) -> Option<Opaque>;
     /// Stores the bound body for later statements.
     fn keep(&self, bound: Opaque);
@@ -104,8 +105,12 @@ impl KeepsBody for Trigger {
     }
 }
 
-/// Binds a body within those around it. A statement of the body may refer to the body itself. Returns with the body the
-/// outermost of those around that it refers to, counted from the outermost one.
+/// Binds a body with `compile`, within the bodies of `around`. A statement of the body may refer to the body itself.
+/// Returns with the body the outermost enclosing body to which it refers, as its distance from the outermost one of
+/// all; `None` if it refers to none.
+///
+/// # Errors
+/// 54001 if the bodies are nested more than [`MAX_CALL_DEPTH`] deep, and the errors of `compile`.
 fn make_body(
     owner: *const (),
     around: Option<&Enclosing<'_>>,
@@ -161,7 +166,7 @@ impl Binder<'_> {
     }
 
     /// Binds a CALL, as [`call_statement`](Self::call_statement) does. Returns with it the slots of the variables that
-    /// are given for the arguments that come out.
+    /// receive the output arguments.
     pub(super) fn call_with_slots(
         &mut self,
         function: &ast::Function,
@@ -214,12 +219,16 @@ impl Binder<'_> {
         Ok((Call { callee, arguments }, slots))
     }
 
-    /// Binds the arguments of a call, each with its name if the call says one.
+    /// Binds the arguments of a call, each with its name if the call writes one.
+    ///
+    /// # Errors
+    /// Besides those of the arguments, 42601 if one without a name follows one with a name.
     pub(super) fn given(
         &mut self,
         list: &[FunctionArg],
         mut bind: impl FnMut(&mut Self, &ast::Expr) -> Result<Typed, SqlError>,
     ) -> Result<Vec<(Option<String>, Typed)>, SqlError> {
+        self.check_names(list)?;
         let mut given = Vec::with_capacity(list.len());
         for argument in list {
             let (label, expr) = match argument {
@@ -235,9 +244,10 @@ impl Binder<'_> {
         Ok(given)
     }
 
-    /// Finds the body of a procedure or function that is called, and the values of its arguments: for each argument
-    /// what the call gives, and the value of the argument's type. An OUT argument has neither if the call gives nothing
-    /// for it.
+    /// Finds the body of a procedure or function that is called, and the values of its arguments. The entry of an
+    /// argument has the expression that the call gives, and that expression as a value of the argument's type. Without
+    /// an expression, both are the default. The value of an output argument is NULL; its entry is `None` if the call
+    /// gives nothing for it.
     #[allow(clippy::type_complexity, reason = "a value before and after its coercion")]
     pub(super) fn called(
         &mut self,
@@ -280,11 +290,13 @@ impl Binder<'_> {
         Ok((Callee { procedure: procedure.clone(), link }, arguments))
     }
 
-    /// Returns the bound body of a definition for the present catalog, and adds the definitions that it uses.
+    /// Returns the bound body of a definition for the present catalog, and adds the definitions that it uses to those
+    /// of the plan. `owner` is the definition, which is `procedure` itself or a trigger that runs it. If the body
+    /// encloses the statement, the result is a link that does not own it.
     ///
-    /// The body is that of the procedure. It is kept with its owner, and bound again only if a definition that it uses
-    /// has been replaced. It is not kept if the transaction has uncommitted changes of the catalog, or if the body
-    /// refers to one around it.
+    /// The owner keeps the body. It is bound again, with `compile`, only after a definition that it uses has been
+    /// replaced. The owner does not keep a body that refers to one around it, nor one that is bound while the
+    /// transaction has uncommitted changes of the catalog.
     pub(super) fn body_of<O: KeepsBody>(
         &mut self,
         owner: &O,

@@ -83,7 +83,7 @@ pub(super) struct WithQuery {
     pub(super) inline: bool,
     pub(super) references: usize,
     pub(super) within: Within,
-    /// The number of scans in it that must run before the changes of WITH before it.
+    /// The number of scans in this query that must run before the changes of the WITH queries that precede it.
     pub(super) early_scans: usize,
 }
 

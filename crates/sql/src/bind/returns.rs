@@ -18,10 +18,11 @@ use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast;
 
-/// The detail of the error for a function in SQL whose last statement has no result.
+/// The detail of the error for an SQL function whose last statement returns no rows.
 const NO_RESULT: &str = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.";
 
-/// Checks the RETURN statements of a body that may be bound later.
+/// Checks the RETURN statements of a body without binding them, so that CREATE reports mistakes even if the body is
+/// bound later.
 pub fn check_returns(procedure: &Procedure) -> Result<(), SqlError> {
     let mut checked = Ok(());
     procedure.syntax.block.each_block(&mut |block| {
@@ -68,8 +69,8 @@ fn check_return(procedure: &Procedure, has_value: bool) -> Result<(), SqlError> 
     }
 }
 
-/// Checks that a RETURN NEXT stands in a function whose result is rows, and has a value unless the arguments that come
-/// out are the row.
+/// Checks that a RETURN NEXT stands in a function whose result is rows, and that it has a value, or none if the
+/// function has output arguments, which are then the row.
 fn check_next(procedure: &Procedure, has_value: bool) -> Result<(), SqlError> {
     check_set(procedure, "NEXT")?;
     match (has_value, procedure.outputs().next().is_some()) {
@@ -86,7 +87,7 @@ fn check_set(procedure: &Procedure, word: &str) -> Result<(), SqlError> {
     }
 }
 
-/// Returns the error for a function in SQL whose last statement does not give its result.
+/// Returns the error 42P13 for an SQL function whose last statement does not give the declared result.
 fn mismatch(procedure: &Procedure, detail: &str) -> SqlError {
     let declared = match procedure.function.as_ref().map(|function| &function.returns) {
         Some(Returns::Value(ty)) => type_name(Some(*ty)),
@@ -97,15 +98,16 @@ fn mismatch(procedure: &Procedure, detail: &str) -> SqlError {
     SqlError::new(state::INVALID_FUNCTION_DEFINITION, message).detail(detail)
 }
 
-/// Returns the error for a query whose columns are not those of the result.
+/// Returns the error 42804 for a query whose columns are not those of the result.
 fn unlike(detail: String) -> SqlError {
     refused("structure of query does not match function result type".to_owned()).detail(detail)
 }
 
-/// Checks that the columns of a query have the types of the result, whatever their lengths.
+/// Checks that a query has the columns of the result: as many, and of the same types. Lengths and precisions may
+/// differ.
 ///
 /// # Errors
-/// 42804 if they do not.
+/// 42804 if it has other columns.
 pub(crate) fn check_structure(columns: &[OutputColumn], wanted: impl Iterator<Item = Type>) -> Result<(), SqlError> {
     let wanted: Vec<_> = wanted.collect();
     if columns.len() != wanted.len() {
@@ -121,13 +123,13 @@ pub(crate) fn check_structure(columns: &[OutputColumn], wanted: impl Iterator<It
     Ok(())
 }
 
-/// Returns the error for a row whose fields are not the columns of the result.
+/// Returns the detail of the error for a row with another number of fields than the result has columns.
 fn wrong_count(given: usize, wanted: usize) -> String {
     format!("Number of returned columns ({given}) does not match expected column count ({wanted}).")
 }
 
 impl Compiler<'_> {
-    /// Binds the outermost block. In the language SQL, the last statement gives the result of a function.
+    /// Binds the outermost block. In a function in SQL, the last statement is made to give the result.
     pub(super) fn whole(&mut self, written: &Block<Written>) -> Result<Block<Planned>, SqlError> {
         let mut block = self.block(written)?;
         if self.procedure.language != Language::Sql {
@@ -157,7 +159,8 @@ impl Compiler<'_> {
         Ok(block)
     }
 
-    /// Makes the last statement of a function put its result into places of the frame, from where it is returned.
+    /// Makes the last statement of an SQL function give the result. If the result is not rows, the statement assigns
+    /// its first row to new slots of the frame, which a RETURN then returns.
     fn result(&mut self, statement: PlannedStatement, is_set: bool) -> Result<Vec<StepKind>, SqlError> {
         if matches!(statement.what, Executed::Plan(Plan::Call(_))) || self.columns.is_empty() {
             return Err(mismatch(self.procedure, NO_RESULT));
@@ -173,7 +176,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Returns the assignments of the last statement's columns to new places with the types of the result.
+    /// Returns the assignments of the last statement's columns to new slots, which have the types of the result.
     fn targets_of_result(&mut self) -> Result<Vec<Target>, SqlError> {
         let (columns, wanted) = (self.columns.len(), self.results.len());
         if columns != wanted {
@@ -203,7 +206,7 @@ impl Compiler<'_> {
         Ok(into)
     }
 
-    /// Binds RETURN QUERY: the columns of the query have the types of the result.
+    /// Binds RETURN QUERY, whose query must have the columns of the result.
     pub(super) fn returned_query(&mut self, query: &StatementSyntax) -> Result<PlannedStatement, SqlError> {
         check_set(self.procedure, "QUERY")?;
         let statement = self.statement(query)?;
@@ -219,7 +222,8 @@ impl Compiler<'_> {
         Ok(PlannedStatement { into, ..statement })
     }
 
-    /// Binds RETURN NEXT: a value for each column of the result.
+    /// Binds RETURN NEXT. Returns a value for each column of the result; without an expression, these are the output
+    /// arguments.
     pub(super) fn next_row(&mut self, value: Option<&Expression>) -> Result<Vec<PlannedValue>, SqlError> {
         check_next(self.procedure, value.is_some())?;
         match value {
@@ -228,7 +232,9 @@ impl Compiler<'_> {
         }
     }
 
-    /// Binds RETURN: a value for each column of the result, or none if the result is elsewhere.
+    /// Binds RETURN. Returns a value for each column of the result. Returns none if the result is void, or consists of
+    /// the output arguments or of rows that are collected before. In a trigger's function, the only value is that of
+    /// [`returned_row`](Self::returned_row).
     pub(super) fn returned(&mut self, value: Option<&Expression>) -> Result<Vec<PlannedValue>, SqlError> {
         self.body.used.calls.is_open |= self.loops > 0;
         check_return(self.procedure, value.is_some())?;
@@ -240,7 +246,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Binds a value or a row as the columns of the result.
+    /// Binds an expression as a row of the result, with a value for each column. `statement` is the name of the
+    /// statement, for messages.
     fn row_of(&mut self, value: &Expression, statement: &str) -> Result<Vec<PlannedValue>, SqlError> {
         if let (Some(Returns::Value(ty)), [(_, _)]) =
             (self.procedure.function.as_ref().map(|function| &function.returns), &self.results[..])
@@ -257,7 +264,8 @@ impl Compiler<'_> {
         given.ok_or_else(|| unsupported(&format!("this row in {statement}")))
     }
 
-    /// Binds the value of RETURN in a trigger's function: the place of the first field of the row, or NULL.
+    /// Binds the value of RETURN in a trigger's function. The bound value is the slot of the first field of the row
+    /// variable, or NULL for no row.
     fn returned_row(&mut self, value: &Expression) -> Result<PlannedValue, SqlError> {
         let binder = binder(&value.text, self.view, &self.variables, None);
         let expr = self.place_of_row(&value.expr, &binder)?;
@@ -291,7 +299,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Returns the condition that a row variable has a row: NEW has none at a DELETE, and OLD none at an INSERT.
+    /// Returns the condition under which a row variable of a trigger has a row. NEW has none at a DELETE, and OLD none
+    /// at an INSERT.
     fn has_row(&self, row: &ast::Expr) -> Expr {
         let ast::Expr::Identifier(name) = row else { return Expr::bool(true) };
         let without = match fold(name).as_str() {
@@ -305,8 +314,11 @@ impl Compiler<'_> {
     }
 }
 
-/// Binds the fields of a row that is written as `ROW(…)`, `(…)` or the name of a variable with a row, with the types of
-/// the result. Returns `None` for any other expression.
+/// Binds a row that is written as `ROW(…)`, `(…)` or the name of a variable with a row, and casts its fields to the
+/// types of the result. Returns `None` for any other expression.
+///
+/// # Errors
+/// 42804 if the row has another number of fields.
 fn fields(
     binder: &mut Binder<'_>,
     row: &ast::Expr,
@@ -351,7 +363,7 @@ fn plain(argument: &ast::FunctionArg) -> Option<&ast::Expr> {
     }
 }
 
-/// Returns the arguments if an expression is `coalesce(a, b)`.
+/// Returns the arguments of a call of `coalesce`, or `None` for any other expression.
 fn coalesced(expr: &ast::Expr) -> Option<Vec<&ast::Expr>> {
     let ast::Expr::Function(function) = expr else { return None };
     let ast::FunctionArguments::List(list) = &function.args else { return None };

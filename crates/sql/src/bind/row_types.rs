@@ -8,7 +8,8 @@ use crate::schema::undefined_table;
 use hotrow_storage::Type;
 use sqlparser::ast;
 
-/// Returns the full name of the table or view whose name stands for a type, which is that of its rows.
+/// Returns the full name of the table or view whose name is used as a type, that of its rows. Returns `None` if no
+/// table or view has the name.
 pub(super) fn relation_of(ty: &ast::DataType, view: View<'_>) -> Result<Option<String>, SqlError> {
     let ast::DataType::Custom(name, modifiers) = ty else { return Ok(None) };
     if !modifiers.is_empty() {
@@ -18,8 +19,8 @@ pub(super) fn relation_of(ty: &ast::DataType, view: View<'_>) -> Result<Option<S
     Ok((view.table(&name).is_some() || view.view(&name).is_some()).then_some(name))
 }
 
-/// Returns the columns of a function's result, and adds the relation whose row it is to what a plan uses. Returns none
-/// if the result is no value and no row.
+/// Returns the columns of a function's result. If the result is a row of a table or view, this relation is added to
+/// `used`. Returns no columns for `void`, for a trigger's function and for a procedure.
 pub(super) fn result_columns(
     procedure: &Procedure,
     view: View<'_>,
@@ -40,7 +41,10 @@ pub(super) fn result_columns(
     })
 }
 
-/// Returns the columns of a table or view, which is added to what a plan uses.
+/// Returns the visible columns of a table or view, and adds the relation to `used`.
+///
+/// # Errors
+/// 42P01 if there is none of this full name.
 pub(super) fn columns_of(view: View<'_>, name: &str, used: &mut Used) -> Result<Vec<(String, Type)>, SqlError> {
     if let Some(table) = view.table(name) {
         used.add_table(&table);

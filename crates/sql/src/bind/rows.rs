@@ -28,8 +28,8 @@ pub(super) fn parts_of_row(expr: &A) -> Option<Cow<'_, [A]>> {
 }
 
 impl Binder<'_> {
-    /// Binds the parts of a row: one that is written, or that of a variable. Returns `None` if the expression is no
-    /// row.
+    /// Binds the fields of a row, which is written out or is that of a variable. Returns `None` for any other
+    /// expression.
     pub(super) fn fields_of_row(&mut self, expr: &A, scope: &Scope) -> Result<Option<Vec<Typed>>, SqlError> {
         if let Some(fields) = self.row_variable(expr)? {
             return Ok(Some(fields.into_iter().map(|(_, field)| field).collect()));
@@ -38,7 +38,7 @@ impl Binder<'_> {
         parts.iter().map(|part| self.expr(part, scope)).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Binds `(a, b) IS NULL`, which says that all parts are, or `(a, b) IS NOT NULL`, which says that none is.
+    /// Binds `(a, b) IS NULL`, which is true if all fields are NULL, or `(a, b) IS NOT NULL`, which is true if none is.
     pub(super) fn test_row(&mut self, parts: &[A], is_null: bool, scope: &Scope) -> Result<Typed, SqlError> {
         let mut tests = Vec::with_capacity(parts.len());
         for part in parts {

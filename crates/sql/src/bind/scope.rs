@@ -31,10 +31,11 @@ pub(crate) struct Relation {
     pub(super) full: Option<String>,
     /// The columns of the item, without a table's hidden key.
     pub(super) columns: Vec<Named>,
-    /// The columns that have names although `*` does not stand for them. Copies of the item share them.
+    /// The columns that a statement can name, but for which `*` does not stand, such as `ctid`. Copies of the item
+    /// share them.
     pub(super) hidden: Arc<[Named]>,
-    /// The value that the name of the item itself means where no column has that name: that of a function whose rows
-    /// have one column.
+    /// The value that the name of the item itself means where no column has that name. Only an item of a function whose
+    /// rows have one column has it: the value is that column.
     pub(super) value: Option<Box<Named>>,
     /// The positions of a table's primary key columns; empty if the key is hidden or the item is no table.
     pub(super) key: Vec<usize>,
@@ -104,7 +105,7 @@ impl Relation {
         }
     }
 
-    /// Makes the name of the item mean the value of its column, if it has one column.
+    /// Makes the name of the item mean its column, if it has only one.
     pub(super) fn mean_value(&mut self) {
         if let ([column], Some(name)) = (&self.columns[..], &self.name) {
             self.value = Some(Box::new(Named { name: name.clone(), ..column.clone() }));
@@ -134,8 +135,8 @@ impl Relation {
 /// The name of the column by which tools tell rows apart.
 const ROW: &str = "ctid";
 
-/// Makes the column `ctid`, by which tools tell rows apart: the column of the primary key, which may be hidden, or a
-/// JSON array of the key's columns.
+/// Makes the column `ctid`, by which tools tell rows apart. Its value is the column of the primary key, which may be
+/// hidden, or a JSON array of the key's columns if there are several.
 fn row_of(table: &Table, offset: usize) -> Named {
     let key = table.schema.key.iter().map(|&column| Expr::Column(offset + column));
     let (expr, ty) = match &table.schema.key[..] {
@@ -163,7 +164,7 @@ impl Scope {
         Self { relations: vec![Relation::table(table, alias, 0)] }
     }
 
-    /// Makes the scope of the names that a stored condition may mention.
+    /// Makes the scope of the names that a stored expression may mention, with the columns in the order of the list.
     pub(super) fn mentioned(mentioned: &Mentioned) -> Self {
         let (schema, name) = split(&mentioned.table);
         let columns = mentioned.columns.iter().map(|(name, ty)| OutputColumn::new(name.clone(), *ty));

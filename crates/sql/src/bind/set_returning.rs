@@ -36,8 +36,11 @@ impl Binder<'_> {
         self.set_columns(rows, results.into_iter().map(|(_, ty)| ty).collect(), span)
     }
 
-    /// Adds a call of a set-returning function to those of the query, unless it has the same call already. Returns the
-    /// columns of the function's rows, which have these types.
+    /// Adds a call of a set-returning function to those of the query, unless the query has an equal call whose
+    /// arguments are not volatile. Returns expressions for the columns of the function's rows, whose types are `types`.
+    ///
+    /// # Errors
+    /// 0A000 if no set-returning function may stand here.
     pub(super) fn set_columns(&mut self, rows: RowsOf, types: Vec<Type>, span: Span) -> Result<Vec<Typed>, SqlError> {
         self.check_set_place(span)?;
         let is_volatile = rows.arguments.iter().any(|argument| {
@@ -208,7 +211,7 @@ impl Binder<'_> {
                 }
                 _ => return Err(wrong()),
             },
-            TableFunction::PathQuery => path_types(&types).ok_or_else(wrong)?,
+            TableFunction::PathQuery { .. } => path_types(&types).ok_or_else(wrong)?,
             TableFunction::Matches => match_types(&types).ok_or_else(wrong)?,
             TableFunction::Channels if types.is_empty() => (Vec::new(), vec![(None, Type::Text)]),
             TableFunction::Keywords if types.is_empty() => (Vec::new(), keyword_columns()),
@@ -248,13 +251,15 @@ impl Binder<'_> {
 
 const MOVE: &str = "You might be able to move the set-returning function into a LATERAL FROM item.";
 
-/// Returns the types of the arguments and of the result of `regexp_matches`, or `None` if it takes no such arguments.
+/// Returns the types of the arguments of `regexp_matches` and the columns of its rows. Returns `None` if it takes no
+/// arguments of these types.
 fn match_types(types: &[Option<Type>]) -> Option<(Vec<Type>, Columns)> {
     let fits = (2..=3).contains(&types.len()) && types.iter().all(|ty| ty.is_none_or(Type::is_text));
     fits.then(|| (vec![Type::Text; types.len()], vec![(None, Type::Array(Element::Text))]))
 }
 
-/// Returns the types of the arguments and of the result of `jsonb_path_query`, or `None` if it takes no such arguments.
+/// Returns the types of the arguments of `jsonb_path_query` and the columns of its rows. Returns `None` if it takes no
+/// arguments of these types.
 fn path_types(types: &[Option<Type>]) -> Option<(Vec<Type>, Columns)> {
     const WANTED: [Type; 4] = [Type::Jsonb, Type::Text, Type::Jsonb, Type::Bool];
     let fits = |(ty, wanted): (&Option<Type>, &Type)| ty.is_none_or(|ty| ty == *wanted);
@@ -262,7 +267,7 @@ fn path_types(types: &[Option<Type>]) -> Option<(Vec<Type>, Columns)> {
     fits.then(|| (WANTED[..types.len()].to_vec(), vec![(None, Type::Jsonb)]))
 }
 
-/// Returns the columns of `pg_get_keywords`.
+/// Returns the columns of the rows of `pg_get_keywords`.
 fn keyword_columns() -> Vec<(Option<&'static str>, Type)> {
     let columns = [
         ("word", Type::Text),

@@ -23,7 +23,11 @@ impl Binder<'_> {
         self.sealed(sql, tokens, |binder| binder.plan(statement))
     }
 
-    /// Makes a statement of the plan that `bind` returns, with the columns of its result.
+    /// Makes a statement of the plan and the result columns that `bind` returns, with the types of its parameters and
+    /// all that it depends on.
+    ///
+    /// # Errors
+    /// Those of `bind`, and 42P18 if the type of a parameter is still open.
     pub(super) fn sealed(
         mut self,
         sql: Arc<str>,

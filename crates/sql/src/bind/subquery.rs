@@ -11,7 +11,7 @@ use crate::expr::{Comparison, Expr, Subquery, SubqueryTest};
 use crate::opaque::Opaque;
 use crate::parse::names::fold;
 use crate::plan::Node;
-use crate::{SqlError, state};
+use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use sqlparser::ast::{self, BinaryOperator as B, Expr as A};
 
@@ -62,6 +62,21 @@ impl Binder<'_> {
         };
         let ty = column.ty;
         Ok((asked(bound.node, level, test(ty)?, Vec::new()), ty))
+    }
+
+    /// Binds a query that is assigned to a list of columns. Returns the values of its only row, one for each of its
+    /// columns. They have to be evaluated for a row together and in this order: see [`SubqueryTest::Column`].
+    pub(super) fn columns_of_row(&mut self, query: &ast::Query, scope: &Scope) -> Result<Vec<Typed>, SqlError> {
+        let (bound, level) = self.query_of_expression(query, scope)?;
+        let (Bound { node, columns, .. }, Level { frame, columns: shown, .. }) = (bound, level);
+        let (plan, width) = (Opaque::new(node), columns.len());
+        let arguments: Vec<_> = shown.into_iter().map(Expr::Column).collect();
+        let value = |(at, column): (usize, &OutputColumn)| {
+            let test = SubqueryTest::Column { at, width };
+            let (plan, arguments, operands) = (plan.clone(), arguments.clone(), Vec::new());
+            Typed::new(Expr::Subquery(Box::new(Subquery { plan, test, frame, arguments, operands })), column.ty)
+        };
+        Ok(columns.iter().enumerate().map(value).collect())
     }
 
     /// Binds a query that may refer to the row of the expression around it.

@@ -15,9 +15,10 @@ pub(super) struct Surroundings {
     pub(super) beside: Vec<Scope>,
     /// The queries of WITH that can be mentioned at this point.
     pub(super) named: Vec<WithQuery>,
-    /// Whether the query that is bound next is the statement itself, whose WITH may change rows.
+    /// Whether the query that is bound next is that of the statement itself. Only then may its WITH change rows.
     pub(super) is_top: bool,
-    /// The meanings of names in the view or the default that is bound; `None` if names have their present meanings.
+    /// The meanings that the definition of the bound view or default has fixed for the names in it; `None` if names
+    /// have their present meanings.
     pub(super) fixed: Option<Meanings>,
 }
 
@@ -49,8 +50,8 @@ impl Surroundings {
         self.fixed.as_ref()?.relations.iter().find(|(known, _)| known == written).map(|(_, name)| name.as_str())
     }
 
-    /// Returns the keys of the users' functions that a view or a default calls by a name, or `None` if names have their
-    /// present meanings.
+    /// Returns the [keys](crate::catalog::procedure::key) of the users' functions that the bound view or default calls
+    /// by a name: none if it calls no user's function by it. Returns `None` if names have their present meanings.
     pub(super) fn fixed_functions(&self, written: &RelationName) -> Option<&[String]> {
         let fixed = &self.fixed.as_ref()?.functions;
         Some(fixed.iter().find(|(known, _)| known == written).map(|(_, keys)| &keys[..]).unwrap_or_default())

@@ -112,7 +112,10 @@ impl Binder<'_> {
         self.rows_item(computed(vec![row]), shown, columns, Some(own), alias)
     }
 
-    /// Makes a FROM item of the row with a sequence's position.
+    /// Makes the FROM item of a sequence, whose only row has the sequence's last value.
+    ///
+    /// # Errors
+    /// 0A000 in a view.
     pub(super) fn sequence_item(
         &mut self,
         sequence: &Sequence,

@@ -17,7 +17,11 @@ use crate::{SqlError, state};
 use hotrow_sync::Arc;
 use sqlparser::ast;
 
-/// Checks a new trigger of a table: its columns, its condition and its function. Returns the function.
+/// Checks the columns, the condition and the function of a new trigger of a table. Returns the function.
+///
+/// # Errors
+/// 42703, 3F000 or 42883 if a column, the function's schema or the function does not exist. 42P17 if the function does
+/// not return `trigger`, or if the condition uses OLD or NEW where the trigger has none.
 pub fn check_trigger(create: &CreateTrigger, table: &Arc<Table>, view: View<'_>) -> Result<Arc<Procedure>, SqlError> {
     let wrong = |message: String| Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message));
     for column in &create.events.columns {
@@ -54,7 +58,7 @@ pub fn check_trigger(create: &CreateTrigger, table: &Arc<Table>, view: View<'_>)
 }
 
 impl Binder<'_> {
-    /// Returns the triggers of a table with their functions, or `None` if none is enabled.
+    /// Returns the enabled triggers of a table with their bound functions, or `None` if none is enabled.
     pub(super) fn triggers(&mut self, table: &Arc<Table>) -> Result<Option<Arc<Triggers>>, SqlError> {
         let mut list = Vec::new();
         for trigger in table.rules.triggers.iter().filter(|trigger| trigger.is_enabled) {
@@ -89,7 +93,8 @@ impl Binder<'_> {
         Ok(Firing { trigger: trigger.clone(), procedure, link, when })
     }
 
-    /// Returns the work on each row of a table in which these columns change. A trigger may change the others.
+    /// Returns the columns to compute and the constraints to check for each row of a table to whose columns these
+    /// values are assigned. If a trigger may change the row, all computed columns and all constraints count.
     pub(super) fn rules_of_update(&self, table: &Table, assignments: &[(usize, Expr)]) -> RowRules {
         match changes_updates(table) {
             true => table.rules_of_new_row(),
@@ -97,7 +102,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Returns the fields of the variable that `name.*` means, unless a FROM item has the name.
+    /// Returns the fields of the row variable of this name. Returns `None` if a FROM item has the name, or no such
+    /// variable exists.
     pub(super) fn fields_of_variable(
         &self,
         name: &str,
@@ -109,7 +115,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Returns the fields of the row that a name means if it is that of a variable with a row, or `row.*` of one.
+    /// Returns the fields of a row variable if an expression is its name or `name.*`, or `None` for any other
+    /// expression.
     pub(super) fn row_variable(&self, expr: &ast::Expr) -> Result<Option<Vec<(String, Typed)>>, SqlError> {
         let Some(variables) = self.parameters.variables else { return Ok(None) };
         match expr {
@@ -124,7 +131,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a trigger may change rows of a table that are about to be updated.
+/// Whether an enabled trigger of the table may change the new values of a row that is about to be updated.
 pub(super) fn changes_updates(table: &Table) -> bool {
     use crate::parse::trigger::{TriggerEvent, TriggerTime};
     table.rules.triggers.iter().any(|trigger| trigger.fires(TriggerTime::Before, TriggerEvent::Update, true))

@@ -22,7 +22,8 @@ pub fn common_number(types: &[Option<Type>]) -> Option<Type> {
     best.map(|(_, ty)| ty)
 }
 
-/// Whether the modifier of a type is a number of digits, to which values are rounded.
+/// Whether the modifier of a type is a number of digits, to which values are rounded. A cast to such a type without the
+/// modifier changes no value.
 fn is_rounded(ty: Type) -> bool {
     use Type::{Interval, Numeric, Time, Timestamp, TimestampTz};
     matches!(ty, Numeric(_) | Timestamp(_) | TimestampTz(_) | Time(_) | Interval(_))
@@ -86,7 +87,7 @@ impl Binder<'_> {
         Ok(ty)
     }
 
-    /// Makes the plan depend on the present definition of a type, if it is enumerated.
+    /// Makes the plan depend on the present definition of a type, if the type or its elements are enumerated.
     fn use_type(&mut self, ty: Type) {
         let made = enumeration(ty).and_then(|id| self.view.enumeration_of(id));
         made.iter().for_each(|made| self.depends.used.add_enumeration(made));
@@ -117,12 +118,6 @@ impl Binder<'_> {
         if !can_cast(from, to, strictness) {
             let message = format!("cannot cast type {} to {}", type_name(Some(from)), type_name(Some(to)));
             return Err(SqlError::new(state::CANNOT_COERCE, message));
-        }
-        // A number that exceeds the range of `numeric` is read as the double to which it is cast.
-        if let (Expr::Cast(text, Type::Text, Type::Numeric(None), _), Type::Float4 | Type::Float8) = (&typed.expr, to)
-            && let Expr::Const(Value::Text(text)) = &**text
-        {
-            return Ok(Expr::Const(decode_text(to, text, self.view.styles)?));
         }
         // A constant is cast now, once. If the cast fails, it stays, and fails when it is evaluated. A cast that
         // depends on a style waits for the session's style.

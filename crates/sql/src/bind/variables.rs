@@ -14,24 +14,29 @@ use hotrow_sync::Arc;
 use hotrow_txn::number_of;
 use std::collections::HashMap;
 
-/// The arguments and variables that a name may mean, the outermost first. An inner one hides an outer one of its name.
+/// The arguments and variables that the names at a place of a body may mean, the outermost first. If two have the same
+/// name, the inner one hides the outer one.
 #[derive(Debug)]
 pub(crate) struct Variables {
-    /// The name of the procedure, by which its body may qualify the names.
+    /// The name of the procedure or function. The body may qualify the names of variables with it.
     procedure: String,
     known: Vec<Known>,
-    /// The types of the slots.
+    /// The type of each slot.
     types: Vec<Type>,
     /// The number of arguments, which have the first slots. The body may also name them by number, as `$1`.
     arguments: usize,
-    /// The slots that declared variables and fields of records have had, by the addresses of their declarations. A
-    /// variable that is declared again with the same types has the same slots again, so that plans stay true.
+    /// The slots of declared variables and of the fields of records, by the address of the declaration. A declaration
+    /// gets a run of slots for each list of types that it has had. If it comes again with the same types, it gets the
+    /// same slots again, so that plans stay valid.
     slots: HashMap<*const VariableSyntax, Vec<(Fields, usize)>>,
-    /// Whether statements are bound as the body comes to them. Then a record has the fields of its last row.
+    /// Whether the statements are bound one by one while the body runs. Then the fields of a record are those of its
+    /// last row. Otherwise they depend on the way by which the body comes to a place.
     is_dynamic: bool,
-    /// The positions of the records that have got other fields, in the order of the body's text.
+    /// The positions in `known` of the records whose fields have changed, once for each change, in the order of the
+    /// body's text.
     reshaped: Vec<usize>,
-    /// The slot of an array whose first element has the subscript 0, as that of `TG_ARGV` has.
+    /// The slot of the array whose first element has the subscript 0, which is that of `TG_ARGV`; `None` outside
+    /// triggers.
     from_zero: Option<usize>,
 }
 
@@ -44,7 +49,7 @@ struct Known {
     holder: Holder,
     constant: bool,
     not_null: bool,
-    /// The address of the declaration; null for an argument.
+    /// The address of the declaration; null for an argument and for any other variable that the body does not declare.
     declaration: *const VariableSyntax,
 }
 
@@ -53,36 +58,36 @@ struct Known {
 enum Holder {
     /// A value, in this slot.
     Value(usize),
-    /// A row, with the names and slots of its fields.
+    /// A row of a table or view, with the names and slots of its fields.
     Row(Vec<(String, usize)>),
-    /// A row of any query, with the names and slots of the fields of its last one; `None` before the first.
+    /// A record, with the names and slots of the fields of its last row; `None` before the first row.
     Record(Option<Vec<(String, usize)>>),
-    /// A row of one of several queries: it depends on the way to this place of the body.
+    /// A record whose fields are not known: at this place, it may have a row of one query or of another.
     Unclear,
 }
 
-/// The contents of the variables at a place of a body.
+/// The contents of all variables at a place of a body.
 #[derive(Debug)]
 pub(super) struct Shapes(Vec<Holder>);
 
-/// The contents of a variable that is declared.
+/// The contents of a variable, as its declaration gives them.
 #[derive(Debug)]
 pub(crate) enum Contents {
     /// A value of this type.
     Value(Type),
-    /// A row, with the names and types of its fields.
+    /// A row of a table or view, with the names and types of its fields.
     Row(Vec<(String, Type)>),
-    /// Rows of any queries.
+    /// A record, which may have rows of any queries.
     Record,
-    /// The contents of the variable of this name, or of the argument of this number (`$1`).
+    /// Another name for the variable of this name, or for the argument of this number (`$1`).
     Alias(String),
 }
 
 impl Contents {
-    /// Returns the type of the value.
+    /// Returns the type of the variable's value.
     ///
     /// # Errors
-    /// 0A000 if the variable has a row: it can have no first value.
+    /// 0A000 if the variable has no single value, so that it cannot have a first value.
     pub(crate) fn value_type(&self) -> Result<Type, SqlError> {
         match self {
             Contents::Value(ty) => Ok(*ty),
@@ -91,13 +96,13 @@ impl Contents {
     }
 }
 
-/// A place in a body, up to which variables are forgotten when a block ends.
+/// The beginning of a block. When the block ends, the variables since then are removed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockStart(usize);
 
 impl Variables {
-    /// Makes the variables of a body before its declarations: the arguments, and `found`. If `is_dynamic` is set,
-    /// statements are bound as the body comes to them, so a record's fields may change.
+    /// Makes the variables that a body has before its declarations: the arguments, and `found`. `is_dynamic` says that
+    /// the statements are bound one by one while the body runs, so that a record has the fields of its last row.
     pub(crate) fn new<'n>(
         procedure: &str,
         arguments: impl IntoIterator<Item = (Option<&'n str>, Type)>,
@@ -130,12 +135,12 @@ impl Variables {
         self.known.push(Known { name, holder, constant: false, not_null: false, declaration });
     }
 
-    /// Adds a variable with a value, which the body does not declare.
+    /// Adds a variable with a value that the body does not declare.
     pub(super) fn add(&mut self, name: &str, ty: Type) {
         self.push(Some(name.to_owned()), ty);
     }
 
-    /// Makes the first element of the array in the last slot have the subscript 0.
+    /// Sets the subscript of the first element to 0 for the array in the last slot.
     pub(super) fn count_from_zero(&mut self) {
         self.from_zero = self.types.len().checked_sub(1);
     }
@@ -145,7 +150,7 @@ impl Variables {
         self.from_zero == Some(slot)
     }
 
-    /// Adds a variable with a row, which the body does not declare.
+    /// Adds a variable with a row that the body does not declare.
     pub(super) fn add_row(&mut self, name: &str, fields: Fields) {
         let first = self.types.len();
         self.types.extend(fields.iter().map(|(_, ty)| *ty));
@@ -154,10 +159,10 @@ impl Variables {
         self.known.push(Known { name, holder, constant: false, not_null: false, declaration });
     }
 
-    /// Returns the fields of the variable of this name if it has a row.
+    /// Returns the fields of the variable of this name, or `None` if it has no row or does not exist.
     ///
     /// # Errors
-    /// 55000 for a record that has no row yet.
+    /// 55000 for a record that has no row yet, 0A000 for one that may have rows of different queries here.
     pub(super) fn fields(&self, name: &str) -> Result<Option<Vec<(String, Typed)>>, SqlError> {
         let typed =
             |(field, slot): &(String, usize)| (field.clone(), Typed::new(Expr::Param(*slot), self.types[*slot]));
@@ -169,19 +174,20 @@ impl Variables {
         }
     }
 
-    /// Returns what the variables have at this place of the body.
+    /// Returns the contents of all variables at this place of the body.
     pub(super) fn shapes(&self) -> Shapes {
         Shapes(self.known.iter().map(|known| known.holder.clone()).collect())
     }
 
-    /// Goes back to what the variables had at a place before.
+    /// Sets the variables to the contents that they had at an earlier place.
     pub(super) fn restore(&mut self, shapes: &Shapes) {
         for (known, holder) in self.known.iter_mut().zip(&shapes.0) {
             known.holder.clone_from(holder);
         }
     }
 
-    /// Notes that the body comes to this place on another way, too, on which the variables had this.
+    /// Merges the contents that the variables have on another way to this place. A record that has different fields on
+    /// the two ways becomes unclear.
     pub(super) fn merge(&mut self, shapes: &Shapes) {
         for (known, other) in self.known.iter_mut().zip(&shapes.0) {
             match (&known.holder, other) {
@@ -196,7 +202,7 @@ impl Variables {
         }
     }
 
-    /// Gives the record after INTO, if there is one, what it had at a place before.
+    /// Sets the record after INTO, if there is one, to the contents that it had at an earlier place.
     pub(super) fn restore_record(&mut self, into: &[TargetSyntax], shapes: &Shapes) {
         let [TargetSyntax { name, field: None }] = into else { return };
         let Some(at) = self.known.iter().rposition(|known| known.name.as_ref() == Some(name)) else { return };
@@ -205,13 +211,14 @@ impl Variables {
         }
     }
 
-    /// Returns the number of times that a record has got other fields so far.
+    /// Returns how often the fields of a record have changed so far.
     pub(super) fn times_reshaped(&self) -> usize {
         self.reshaped.len()
     }
 
-    /// Notes that the body may come to this place before or after each of the times since `since` at which records got
-    /// other fields. Returns false if there were none.
+    /// Makes those records unclear whose fields have changed since `since`, an earlier result of
+    /// [`times_reshaped`](Self::times_reshaped), because the body may come to this place before or after each change.
+    /// Returns whether there were any changes.
     pub(super) fn blur(&mut self, since: usize) -> bool {
         let reshaped = &self.reshaped[since..];
         for &at in reshaped {
@@ -222,13 +229,13 @@ impl Variables {
         !reshaped.is_empty()
     }
 
-    /// Adds a slot that no name means.
+    /// Adds a slot without a name, and returns it.
     pub(super) fn unnamed(&mut self, ty: Type) -> usize {
         self.types.push(ty);
         self.types.len() - 1
     }
 
-    /// Returns the types of all slots.
+    /// Returns the type of each slot.
     pub(crate) fn types(&self) -> &[Type] {
         &self.types
     }
@@ -238,8 +245,9 @@ impl Variables {
         self.arguments
     }
 
-    /// Returns the slots that the names mean. A plan is true as long as they are those for which it was made. Only
-    /// those at one place of a body can be compared.
+    /// Returns the slot of each variable, which for a row is that of its first field. A plan of a statement remains
+    /// valid as long as the stamp at the statement is the one for which the plan was made. Stamps of different places
+    /// of a body cannot be compared.
     pub(crate) fn stamp(&self) -> Vec<usize> {
         let slot_of = |known: &Known| match &known.holder {
             Holder::Value(slot) => *slot,
@@ -254,12 +262,13 @@ impl Variables {
         BlockStart(self.known.len())
     }
 
-    /// Forgets the variables of a block that ends.
+    /// Removes the variables of a block that ends.
     pub(crate) fn leave(&mut self, start: BlockStart) {
         self.known.truncate(start.0);
     }
 
-    /// Returns the first of the slots of a declared variable, or of the fields of a record.
+    /// Returns the first slot for a declaration with these fields; a variable with a value counts as one field. The
+    /// slots are those that the declaration has had before with these fields, or else new ones.
     fn slots_for(&mut self, declaration: *const VariableSyntax, fields: Fields) -> usize {
         let had = self.slots.entry(declaration).or_default();
         if let Some((_, first)) = had.iter().find(|(known, _)| *known == fields) {
@@ -275,11 +284,12 @@ impl Variables {
         self.known.iter().rfind(|known| known.name.as_deref() == Some(name))
     }
 
-    /// Returns the variable of this name, or `None` if there is none. `relation` is the name before the point, if there
-    /// is one: that of the procedure, or of a variable that has a row.
+    /// Returns the value of a variable or field, or `None` if there is none of this name. `relation` is the name before
+    /// the point, if there is one: that of the procedure, or of a variable that has a row.
     ///
     /// # Errors
-    /// 55000 for a record that has no row yet, and 42703 for a row without such a field.
+    /// 55000 for a record that has no row yet, 0A000 for one that may have rows of different queries here, and 42703
+    /// for a row without such a field.
     pub(super) fn find(&self, relation: Option<&str>, name: &str) -> Result<Option<Typed>, SqlError> {
         let slot = match relation {
             Some(relation) => match self.known(relation).map(|known| &known.holder) {
@@ -310,10 +320,10 @@ impl Variables {
         number <= self.arguments
     }
 
-    /// Declares a variable of the present block. Returns its place in the frame: none for another name of a variable.
+    /// Declares a variable of the present block. Returns its slots, of which another name for a variable has none.
     ///
     /// # Errors
-    /// 42704 if there is no variable that the other name could mean, 0A000 if it has rows of any queries.
+    /// 42704 if there is no variable for which the other name could stand, 0A000 if that variable is a record.
     pub(crate) fn declare(&mut self, variable: &VariableSyntax, contents: Contents) -> Result<Slots, SqlError> {
         let declaration: *const VariableSyntax = variable;
         let (first, width, holder) = match contents {
@@ -339,7 +349,8 @@ impl Variables {
         Ok(Slots { first, width, records: Vec::new(), not_null })
     }
 
-    /// Returns the variable of this name, or the argument of this number (`$1`), for another name of it.
+    /// Returns the variable of this name, or the argument of this number (`$1`), for which ALIAS FOR declares another
+    /// name.
     fn aliased(&self, name: &str) -> Result<&Known, SqlError> {
         let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
         let found = match number {
@@ -358,8 +369,8 @@ impl Variables {
         }
     }
 
-    /// Returns the slots of the fields that the record of a declaration has got: for the rows of each query the first
-    /// one and their number.
+    /// Returns the slots of all fields that the record of a declaration has had: for each list of fields, the first
+    /// slot and their number.
     pub(super) fn record_slots(&self, variable: &VariableSyntax) -> Vec<(usize, usize)> {
         let had = self.slots.get(&std::ptr::from_ref(variable)).into_iter().flatten();
         had.map(|(fields, first)| (*first, fields.len())).collect()
@@ -370,7 +381,7 @@ impl Variables {
         Ok(self.types[self.target_slot(target)?.0])
     }
 
-    /// Returns the assignment of a value of type `from`.
+    /// Returns the assignment of a value of type `from` to a variable or field.
     pub(crate) fn target(&self, target: &TargetSyntax, from: Type) -> Result<Target, SqlError> {
         let (slot, known) = self.target_slot(target)?;
         let to = self.types[slot];
@@ -398,20 +409,31 @@ impl Variables {
         self.target(&named.ok_or_else(|| unknown_variable(""))?, from)
     }
 
+    /// Returns the slot of the variable or field that a value is assigned to, with its variable. As where values are
+    /// [read](Self::find), `a.b` means a field if `a` has a row, and else the variable `b` if the procedure is `a`.
     fn target_slot(&self, target: &TargetSyntax) -> Result<(usize, &Known), SqlError> {
-        let known = self.known(&target.name).or_else(|| {
-            // `procedure.name`
-            let field = target.field.as_deref().filter(|_| target.name == self.procedure)?;
-            self.known(field)
-        });
-        let Some(known) = known else { return Err(unknown_variable(&target.name)) };
-        let slot = match (&known.holder, &target.field) {
+        let TargetSyntax { name, field: part } = target;
+        let has_row = |known: &&Known| !matches!(known.holder, Holder::Value(_));
+        let (known, part) = match part {
+            None => (self.known(name), None),
+            Some(part) => match self.known(name).filter(has_row) {
+                None if *name == self.procedure => (self.known(part), None),
+                known => (known, Some(part)),
+            },
+        };
+        let Some(known) = known else {
+            return Err(match &target.field {
+                Some(part) => unknown_variable(&format!("{name}.{part}")),
+                None => unknown_variable(name),
+            });
+        };
+        let slot = match (&known.holder, part) {
             (Holder::Value(slot), _) => *slot,
-            (Holder::Row(fields) | Holder::Record(Some(fields)), Some(name)) => {
-                field(fields, name).ok_or_else(|| no_field(&target.name, name))?
+            (Holder::Row(fields) | Holder::Record(Some(fields)), Some(part)) => {
+                field(fields, part).ok_or_else(|| no_field(name, part))?
             }
-            (Holder::Record(None), Some(_)) => return Err(not_assigned(&target.name)),
-            (Holder::Unclear, Some(_)) => return Err(unclear(&target.name)),
+            (Holder::Record(None), Some(_)) => return Err(not_assigned(name)),
+            (Holder::Unclear, Some(_)) => return Err(unclear(name)),
             (Holder::Row(_) | Holder::Record(_) | Holder::Unclear, None) => {
                 return Err(unsupported("an assignment of a value to a whole row"));
             }
@@ -420,6 +442,9 @@ impl Variables {
     }
 
     /// Returns the assignments of a row's columns to the variables after INTO. A record gets the columns as its fields.
+    ///
+    /// # Errors
+    /// 42601 if the numbers of columns and variables differ, 42804 if a value cannot be assigned to its variable.
     pub(crate) fn targets(&mut self, into: &[TargetSyntax], columns: &[OutputColumn]) -> Result<Vec<Target>, SqlError> {
         if let [TargetSyntax { name, field: None }] = into
             && let Some(at) = self.known.iter().rposition(|known| known.name.as_ref() == Some(name))
@@ -444,11 +469,11 @@ impl Variables {
         into.iter().zip(columns).map(|(target, column)| self.target(target, column.ty)).collect()
     }
 
-    /// Returns the assignments of a row's columns to the variables after INTO, if nobody knows the columns yet. They
-    /// are taken to have the types of the variables.
+    /// Returns the assignments of a row's columns to the variables after INTO for EXECUTE, whose columns are not known
+    /// before it runs. The assignments take the columns to have the types of the variables.
     ///
     /// # Errors
-    /// 0A000 for a record that has no fields yet.
+    /// 0A000 for a record whose fields are not known.
     pub(super) fn targets_of_any(&self, into: &[TargetSyntax]) -> Result<Vec<Target>, SqlError> {
         if let [TargetSyntax { name, field: None }] = into
             && let Some(known) = self.known(name)
@@ -471,7 +496,7 @@ impl Variables {
         into.iter().map(|target| self.target(target, self.type_of(target)?)).collect()
     }
 
-    /// Gives a record the fields of a row.
+    /// Gives a record the columns of a query as its fields.
     fn shape(&mut self, at: usize, columns: &[OutputColumn]) {
         if let Holder::Record(Some(fields)) = &self.known[at].holder {
             let known = fields.iter().map(|(name, slot)| (name.as_str(), self.types[*slot]));
@@ -499,7 +524,7 @@ fn not_assigned(record: &str) -> SqlError {
         .detail("The tuple structure of a not-yet-assigned record is indeterminate.")
 }
 
-/// Returns the error for a field of a record that may have a row of one query or of another.
+/// Returns the error 0A000 for the use of a record that may have rows of different queries at this place.
 fn unclear(record: &str) -> SqlError {
     unsupported("a record that may have rows of different queries at one place of a body")
         .hint(format!("Declare another record for one of the queries of \"{record}\"."))
@@ -522,8 +547,8 @@ fn check_count(variables: usize, columns: usize) -> Result<(), SqlError> {
     Err(SqlError::new(state::SYNTAX_ERROR, format!("INTO has {variables} for {columns}")))
 }
 
-/// Returns the strictness with which a value of type `from` becomes the value of a variable of type `to`. A text is
-/// read as a value of any type.
+/// Returns the strictness of the cast with which a value of type `from` is assigned to a variable of type `to`. Any
+/// value is read from a text that is assigned, so that cast is explicit.
 pub(super) fn strictness(from: Type, to: Type) -> Strictness {
     if from.is_text() && !to.is_text() { Strictness::Explicit } else { Strictness::Assignment }
 }

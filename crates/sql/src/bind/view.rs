@@ -21,7 +21,12 @@ use hotrow_txn::LockFor;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor};
 
 /// Makes the definition of a view from its query. `names` are the names of the first columns; the other columns keep
-/// the names that the query gives them. `fixed` says what names in the query mean, if it is that of a view already.
+/// the names that the query gives them. If the query is that of an existing view, `fixed` has the meanings that this
+/// view has fixed for the names in it.
+///
+/// # Errors
+/// 42601 if there are more names than columns, 42701 if two columns have the same name, 42P02 if the query has a
+/// parameter, and the errors of binding the query.
 pub(crate) fn define_view(
     name: &str,
     names: &[String],
@@ -99,10 +104,10 @@ pub(super) fn star<'s>(
 }
 
 impl<'v> Binder<'v> {
-    /// Binds the query of a view by itself. Returns it with the definitions that it depends on.
+    /// Binds the query of a view as a statement of its own. Returns it with the definitions that it depends on.
     ///
     /// # Errors
-    /// 55000 if its columns do not have the view's types any more.
+    /// 55000 if the columns of the query do not have the view's types any more.
     pub(crate) fn bound_view(stored: &StoredView, view: View<'v>) -> Result<(Node, Used), SqlError> {
         with_room(|| {
             let view = View { styles: stored.styles, ..view };
@@ -115,7 +120,10 @@ impl<'v> Binder<'v> {
     }
 }
 
-/// Checks that the columns of a view's query have the view's types.
+/// Checks that the columns of a view's query still have the view's types.
+///
+/// # Errors
+/// 55000 if they do not.
 fn check_types(view: &StoredView, columns: &[OutputColumn]) -> Result<(), SqlError> {
     if columns.iter().map(|column| column.ty).eq(view.columns.iter().map(|column| column.ty)) {
         return Ok(());

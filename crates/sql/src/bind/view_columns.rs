@@ -1,4 +1,4 @@
-//! The names of a view's columns, put into its query: the query is all that a dump has of them.
+//! Writes the names of a view's columns into its query. A dump has the query, but no other list of the names.
 
 use super::binder::Binder;
 use crate::depth::{Syntax, with_room};
@@ -7,7 +7,8 @@ use crate::parse::parse_query;
 use crate::parse::window::restored;
 use sqlparser::ast::{self, Expr, GroupByExpr, OrderByKind, SelectItem, SetExpr};
 
-/// Returns a query whose columns have these names, as many as it has columns. The columns of `*` must be written out.
+/// Returns a query with the same rows whose columns have these names. There must be as many names as columns, and no
+/// `*` in the select list.
 ///
 /// # Errors
 /// 54001 if the query is nested too deeply.
@@ -21,8 +22,8 @@ pub(crate) fn with_column_names(query: &ast::Query, names: &[String]) -> Result<
     })
 }
 
-/// Gives the items of a query's select list names. Returns false if the query has no select list, or if a part of it
-/// may mean an item by its present name.
+/// Gives the items of a query's select list these names. Returns false if the query has no select list, or if GROUP BY,
+/// ORDER BY or DISTINCT ON may mean an item by a name that changes. Then the caller must not use the query.
 fn give_names(query: &mut ast::Query, names: &[String]) -> bool {
     let SetExpr::Select(select) = &mut *query.body else { return false };
     if select.projection.len() != names.len() {
@@ -59,7 +60,7 @@ fn give_names(query: &mut ast::Query, names: &[String]) -> bool {
     !(grouped || distinct || ordered)
 }
 
-/// Returns a query that selects the columns of another one under these names.
+/// Returns a query that selects all columns of another one, under these names.
 fn within_another(query: &ast::Query, names: &[String]) -> Result<Syntax<ast::Query>, crate::SqlError> {
     let names: Vec<_> = names.iter().map(|name| ident(name).to_string()).collect();
     let names = names.join(", ");

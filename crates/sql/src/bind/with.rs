@@ -14,8 +14,11 @@ use crate::{OutputColumn, SqlError, state};
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
 impl Binder<'_> {
-    /// Binds the queries of a WITH clause. From then on, their names have a meaning. `is_top` says that the clause
+    /// Binds the queries of a WITH clause, and adds them to those that can be mentioned. `is_top` says that the clause
     /// belongs to the statement itself, so that its queries may change rows.
+    ///
+    /// # Errors
+    /// 42712 if two queries have the same name. 0A000 if a query changes rows and `is_top` is not set, or for a MERGE.
     pub(super) fn with(&mut self, with: &ast::With, is_top: bool) -> Result<(), SqlError> {
         let first = self.around.named.len();
         let changes = with.cte_tables.iter().any(|cte| change(&cte.query).is_some());

@@ -48,22 +48,23 @@ pub struct Catalog {
     views: RwLock<BTreeMap<String, Arc<StoredView>>>,
     schemas: RwLock<BTreeMap<String, Arc<Schema>>>,
     enumerations: RwLock<BTreeMap<String, Arc<EnumType>>>,
-    /// The id of the sequence that was created last.
+    /// The id that a new sequence or a new place of a sequence got last.
     last_sequence: AtomicU32,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
     /// The OIDs that the system relations show for names.
     numbers: RwLock<Numbers>,
     version: AtomicU64,
-    /// The number that a session's temporary relations got last, for their schema or their version.
+    /// The number that was given last to a schema or a version of temporary relations, of any session.
     last_temporary: AtomicU64,
-    /// The literals in the expressions and conditions of indexes, as SQL has them.
+    /// The literals in the expressions and conditions of indexes, as they are written in SQL.
     literals: RwLock<Arc<HashSet<String>>>,
     has_literals: AtomicBool,
 }
 
 impl Catalog {
-    /// Returns the literals that indexes mention in their expressions and conditions, or `None` if there are none. A
-    /// statement with such a literal is planned with it, since the plan may use such an index.
+    /// Returns the literals that indexes mention in their expressions and conditions, or `None` if there are none. Such
+    /// a literal of a statement is not replaced by a parameter in the key of its plan, since the plan may use the
+    /// index.
     pub fn index_literals(&self) -> Option<Arc<HashSet<String>>> {
         let read = || self.literals.read().unwrap_or_else(|poison| poison.into_inner()).clone();
         self.has_literals.load(Ordering::Acquire).then(read)
@@ -126,8 +127,9 @@ impl Catalog {
         self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_id.get(&id).cloned()
     }
 
-    /// Returns the OID that the system relations show for a name, and assigns one at the first call. The OID of a name
-    /// is the same until the server stops.
+    /// Returns the OID that the system relations show for a name, and assigns one at the first call. The OID belongs to
+    /// the name: an object that is renamed gets another OID. A name keeps its OID until the server stops. The names of
+    /// definitions that the log has keep it over a restart, too.
     pub fn number(&self, name: &str) -> u32 {
         if let Some(number) = self.numbers.read().unwrap_or_else(|poison| poison.into_inner()).by_name.get(name) {
             return *number;
@@ -137,20 +139,21 @@ impl Catalog {
         *by_name.entry(name.to_owned()).or_insert_with(|| std::mem::replace(next, *next + 1))
     }
 
-    /// Returns an OID that nothing else has.
+    /// Returns an OID that no name and no other object has.
     pub fn new_number(&self) -> u32 {
         let mut numbers = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
         numbers.next += 1;
         numbers.next - 1
     }
 
-    /// Returns a number for the schema or the version of a session's temporary relations, which no other has.
+    /// Returns a number for the schema or the version of a session's temporary relations, which no other schema or
+    /// version has.
     pub fn new_temporary_number(&self) -> u64 {
         self.last_temporary.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Forgets the OIDs of a schema's name and of the names within it. Nobody has asked for the schema's objects any
-    /// more, and none of them will have the name of one of these.
+    /// Forgets the OIDs of a session's schema of temporary relations and of the names within it. The session has ended,
+    /// and no later schema gets the same name.
     pub fn forget_numbers(&self, schema: &str) {
         let mut numbers = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
         numbers.by_name.retain(|name, _| !name.split('\0').any(|part| part == schema));
@@ -162,7 +165,7 @@ impl Catalog {
         numbers.next = numbers.next.max(last + 1);
     }
 
-    /// Gives names the OIDs that they had before a restart. All other names get greater ones.
+    /// Gives names the OIDs that they had before a restart. Names that get an OID later get a greater one.
     pub fn restore_numbers(&self, numbers: impl IntoIterator<Item = (String, u32)>) {
         let mut known = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
         for (name, number) in numbers {
@@ -176,18 +179,19 @@ impl Catalog {
         self.last_sequence.fetch_max(last, Ordering::AcqRel);
     }
 
-    /// Returns an id for a new sequence, which no other sequence has had.
+    /// Returns an id for a new sequence or a new place of a sequence, which no other sequence or place has had.
     pub fn new_sequence_id(&self) -> u32 {
         self.last_sequence.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Returns the lock on the name of a table or sequence. A name has a lock whether or not it is in use.
+    /// Returns the lock on the name of a table, a sequence or another object. A name has a lock whether or not an
+    /// object has the name.
     pub fn lock(&self, name: &str) -> Arc<TableLock> {
         if let Some(lock) = self.locks.read().unwrap_or_else(|poison| poison.into_inner()).get(name) {
             return lock.clone();
         }
         let mut locks = self.locks.write().unwrap_or_else(|poison| poison.into_inner());
-        // Locks of names that nobody uses any more are dropped now and then.
+        // Now and then, the locks are dropped to which no session and no definition refers any more.
         if locks.len() >= 1024 && locks.len().is_power_of_two() {
             locks.retain(|_, lock| Arc::strong_count(lock) > 1);
         }
@@ -224,8 +228,7 @@ impl Catalog {
             sequences.by_id.insert(sequence.id, sequence.clone());
         }
         let replaced = publish(&mut tables, &changes.tables);
-        let changed = changes.tables.values().flatten().chain(&replaced);
-        if changed.into_iter().any(|table| table.visible() < table.stored()) {
+        if concern_literals(&changes.tables, &replaced) {
             let literals: HashSet<_> = tables.values().flat_map(|table| table.index_literals()).collect();
             self.has_literals.store(!literals.is_empty(), Ordering::Release);
             *self.literals.write().unwrap_or_else(|poison| poison.into_inner()) = Arc::new(literals);
@@ -235,7 +238,8 @@ impl Catalog {
     }
 }
 
-/// The uncommitted catalog changes of a transaction. A key of a map is a name, as the catalog has it.
+/// The uncommitted catalog changes of a transaction. The keys of each map are full names, except that a procedure has
+/// its [key](super::procedure::key) and a schema its plain name.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     /// The new definition of each changed table; `None` if the transaction drops the table.
@@ -283,9 +287,9 @@ impl Changes {
 }
 
 impl Temporary {
-    /// Takes the changes of temporary relations from those of a transaction that commits, and publishes them for the
-    /// session. Returns the definitions of the tables that they replaced or dropped. `new_version` returns a number
-    /// that no version has.
+    /// Removes the changes of temporary relations from the changes of a transaction that commits, and publishes them
+    /// for the session. Returns the definitions of the tables that they replaced or dropped. `new_version` returns a
+    /// number that no version has.
     pub fn apply(&mut self, changes: &mut Changes, new_version: impl FnOnce() -> u64) -> Vec<Arc<Table>> {
         if self.schema().is_none() {
             return Vec::new();
@@ -297,18 +301,28 @@ impl Temporary {
         }
         publish(&mut self.sequences, &sequences);
         publish(&mut self.views, &views);
-        publish(&mut self.tables, &tables)
+        let replaced = publish(&mut self.tables, &tables);
+        if concern_literals(&tables, &replaced) {
+            self.literals = self.tables.values().flat_map(|table| table.index_literals()).collect();
+        }
+        replaced
     }
 }
 
-/// Takes the temporary ones of changed definitions.
+/// Whether changes of tables may change the literals that indexes mention: a table has an index with an expression or a
+/// condition, or had one. `replaced` has the former definitions.
+fn concern_literals(changes: &BTreeMap<String, Option<Arc<Table>>>, replaced: &[Arc<Table>]) -> bool {
+    changes.values().flatten().chain(replaced).any(|table| table.visible() < table.stored())
+}
+
+/// Removes the changes of temporary relations from `changes`, and returns them.
 fn take_temporary<T>(changes: &mut BTreeMap<String, Option<T>>) -> BTreeMap<String, Option<T>> {
     let (temporary, lasting) = std::mem::take(changes).into_iter().partition(|(name, _)| is_temporary(name));
     *changes = lasting;
     temporary
 }
 
-/// Makes changes of definitions. Returns the definitions that are replaced or gone.
+/// Applies changes to the definitions `known`. Returns the definitions that were replaced or removed.
 fn publish<T>(known: &mut BTreeMap<String, Arc<T>>, changes: &BTreeMap<String, Option<Arc<T>>>) -> Vec<Arc<T>> {
     let change = |(name, change): (&String, &Option<Arc<T>>)| match change {
         Some(new) => known.insert(name.clone(), new.clone()),
@@ -354,7 +368,7 @@ impl View<'_> {
 
     /// Returns the procedures and functions of this full name, as the transaction sees them, ordered by their keys.
     pub fn procedures_named(&self, name: &str) -> Vec<Arc<Procedure>> {
-        // All keys of the name begin so, and those that begin so are next to each other.
+        // All keys of the name begin with this text, and keys that begin with it are next to each other.
         let first = format!("{name}(");
         let begins = |(key, _): &(&String, _)| key.starts_with(&first);
         let known = self.catalog.procedures.read().unwrap_or_else(|poison| poison.into_inner());
@@ -367,13 +381,14 @@ impl View<'_> {
         all
     }
 
-    /// Whether there may be procedures or functions of users.
+    /// Whether there may be procedures or functions of users. The result may be `true` although the transaction has
+    /// dropped them all.
     pub fn has_procedures(&self) -> bool {
         let known = || !self.catalog.procedures.read().unwrap_or_else(|poison| poison.into_inner()).is_empty();
         !self.changes.procedures.is_empty() || known()
     }
 
-    /// Returns all procedures that the transaction sees.
+    /// Returns all procedures and functions that the transaction sees.
     pub fn procedures(&self) -> Vec<Arc<Procedure>> {
         let known = self.catalog.procedures.read().unwrap_or_else(|poison| poison.into_inner());
         let known = known.values().filter(|known| !self.changes.procedures.contains_key(&known.key));
@@ -397,7 +412,7 @@ impl View<'_> {
         }
     }
 
-    /// Returns the schemas that there are, by their names: those that users have made, `public`, and that of the
+    /// Returns the schemas that exist, by their names: those that users have made, `public`, and that of the session's
     /// temporary relations.
     pub fn schemas(&self) -> BTreeMap<String, Arc<Schema>> {
         let mut all = self.catalog.schemas.read().unwrap_or_else(|poison| poison.into_inner()).clone();
@@ -422,7 +437,7 @@ impl View<'_> {
         known.chain(self.changes.views.values().flatten()).cloned().collect()
     }
 
-    /// Returns the queries of all views that the transaction sees, materialized ones among them.
+    /// Returns the queries of all views that the transaction sees, including materialized views.
     pub fn stored_queries(&self) -> Vec<Arc<StoredView>> {
         let mut all = self.views();
         all.extend(self.tables().iter().filter_map(|table| table.stored_query()));

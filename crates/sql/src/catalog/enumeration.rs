@@ -20,7 +20,7 @@ pub struct EnumType {
 }
 
 impl EnumType {
-    /// Returns the type.
+    /// Returns the type of the values, as storage knows it.
     pub fn ty(&self) -> Type {
         Type::Enum(self.kept.id())
     }

@@ -27,8 +27,8 @@ impl Default for ExpectedRows {
 }
 
 impl ExpectedRows {
-    /// Returns the count of the rows when they were last counted, or the default estimate if they have not been
-    /// counted.
+    /// Returns the number of rows when they were last counted, but at least ten, or the default estimate if they have
+    /// not been counted.
     pub fn get(&self) -> u64 {
         // Relaxed: it is a guess, and says nothing of other memory.
         self.0.load(Ordering::Relaxed)

@@ -5,13 +5,15 @@
 //! the meaning does not change when sequences or columns are renamed.
 //!
 //! The bound form of an expression is [`Opaque`] here. The binder makes it when the expression is defined, so that
-//! CREATE or ALTER reports a mistake, and all later definitions of the table share it. The bound form never becomes
-//! invalid: a definition does not change, functions cannot be redefined, a label of an enumerated type keeps its
-//! number, and a column's type cannot change while a CHECK or a generated column refers to the column. The expression
-//! must not be bound again later, because the literal `'today'` in a DEFAULT is the day of the definition. Another name
-//! of a type does not change its literals, so then the expression is bound again; so is an index's expression if it
-//! refers to a column whose type changes. A DEFAULT that calls functions of users, which can be redefined, is bound
-//! for each statement, with the styles and the moment of its definition.
+//! CREATE or ALTER reports a mistake, and all later definitions of the table share it. The bound form does not become
+//! invalid: a definition does not change, built-in functions cannot be redefined, a label of an enumerated type keeps
+//! its number, and a column's type cannot change while a CHECK or a generated column refers to the column.
+//!
+//! An expression is bound again in a few cases: after a restart, when an enumerated type that it names is renamed, when
+//! the type of its own generated column changes, and when an index's expression refers to a column whose type changes.
+//! Its literals keep their meaning, because its styles contain the moment of the definition: the literal `'today'` in a
+//! DEFAULT is always the day of the definition. A DEFAULT that calls functions of users, which can be redefined, has no
+//! bound form. It is bound for each statement, with the styles and the moment of its definition.
 
 use crate::depth::Syntax;
 use crate::opaque::Opaque;
@@ -28,8 +30,8 @@ pub struct Written {
     pub syntax: Syntax<ast::Expr>,
     /// The styles in which the literals are read: those of the session that wrote the expression.
     pub styles: Styles,
-    /// The functions of users that a DEFAULT calls: each name as it is written, with the
-    /// [keys](super::procedure::key) of those that it calls by it. Other expressions call none.
+    /// The functions of users that a DEFAULT calls: each name as it is written, with the [keys](super::procedure::key)
+    /// of the functions that it calls by this name. Other expressions call none.
     pub functions: Vec<(RelationName, Vec<String>)>,
     bound: OnceLock<Opaque>,
 }
@@ -41,7 +43,7 @@ impl Written {
         Self { syntax, styles, functions: Vec::new(), bound: OnceLock::new() }
     }
 
-    /// Returns the expression as one that calls these functions.
+    /// Returns the expression with these [`functions`](Self::functions).
     pub fn calling(self, functions: Vec<(RelationName, Vec<String>)>) -> Self {
         Self { functions, ..self }
     }
@@ -83,8 +85,8 @@ impl DefaultValue {
         Self { source: DefaultSource::NextValue(sequence), types: vec![ty] }
     }
 
-    /// Returns the expression if it calls functions of users. It has no bound form: the binder binds it for each
-    /// statement.
+    /// Returns the expression and the sequences that it names, if it calls functions of users, and otherwise `None`.
+    /// Such an expression has no bound form: the binder binds it for each statement.
     pub fn calling(&self) -> Option<(&Written, &[(String, u32)])> {
         match &self.source {
             DefaultSource::Written(written, sequences) if !written.functions.is_empty() => Some((written, sequences)),

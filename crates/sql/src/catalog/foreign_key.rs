@@ -11,11 +11,11 @@ use hotrow_storage::{RowRef, Value};
 /// The action on the referencing rows when the row that they reference is deleted or its key is updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferentialAction {
-    /// No action. It is an error if a row still references the old key when the statement, or the transaction if the
-    /// key is deferred, is complete.
+    /// No action. It is an error if a row still references the old key when the statement is complete, or the
+    /// transaction if the key is deferred, unless another row has the key by then.
     NoAction,
-    /// No action. It is an error if a row references the old key, even if a later change of the same statement would
-    /// resolve that.
+    /// No action. It is an error if a row still references the old key when the statement is complete, even if another
+    /// row has the key by then. The check cannot be deferred.
     Restrict,
     /// The referencing rows are deleted, or get the new key.
     Cascade,
@@ -110,8 +110,8 @@ impl ForeignKey {
     }
 }
 
-/// Formats the columns of a key and their values for a message: `Key (a, b)=(1, 2)`. Each column has a name, and the
-/// position of a column of `table` with the same type.
+/// Formats the columns of a key and their values for a message: `Key (a, b)=(1, 2)`. An item of `columns` is the name
+/// of a column, and the position of a column of `table` that has the type of the value.
 pub fn describe_key<'n>(
     columns: impl Iterator<Item = (&'n str, usize)>,
     table: &Table,

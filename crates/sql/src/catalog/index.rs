@@ -36,14 +36,15 @@ pub struct KeyOrder {
 }
 
 impl IndexProperties {
-    /// Whether the properties say nothing, so that the table need not keep them.
+    /// Whether the index has no condition, no INCLUDE and only default orders. The table need not keep such properties.
     pub fn is_plain(&self) -> bool {
         !self.partial && self.include.is_empty() && self.orders.iter().all(|order| *order == KeyOrder::default())
     }
 }
 
 impl Table {
-    /// Returns the properties of an index, or `None` if it has none.
+    /// Returns the properties of an index that the engine does not know, or `None` if they are
+    /// [plain](IndexProperties::is_plain).
     pub fn index_properties(&self, index: IndexRef) -> Option<&IndexProperties> {
         let IndexRef::Secondary(IndexId(at)) = index else { return None };
         let name = &self.schema.indexes[usize::from(at)].name;
@@ -61,7 +62,7 @@ impl Table {
         &self.index_columns(index)[usize::from(self.is_partial(index))..]
     }
 
-    /// Returns the literals in the expressions and conditions of the table's indexes, as SQL has them.
+    /// Returns the literals in the expressions and conditions of the table's indexes, as they are written in SQL.
     pub fn index_literals(&self) -> Vec<String> {
         let mut literals = Vec::new();
         for computed in self.rules.computed.iter().filter(|computed| self.is_hidden(computed.column)) {

@@ -1,9 +1,10 @@
-//! The catalog: the names and definitions of tables, views, sequences, procedures and enumerated types, and the
-//! engine's id of each table.
+//! The catalog: the names and definitions of schemas, tables, views, sequences, procedures, functions, triggers and
+//! enumerated types, and the engine's id of each table.
 //!
 //! A [`Table`] is a definition that never changes. DDL makes another definition, and often another table of the engine,
 //! in the transaction's own [`Changes`]. All transactions see the changes once the transaction has committed. The
-//! catalog's version increases with every such commit, and a plan that was made for another version is made again.
+//! catalog's version increases with every such commit. A plan that was made for another version is used only after a
+//! check that the definitions that it depends on ([`Used`]) are still current.
 //!
 //! The catalog stores definitions as syntax. It may store the binder's result beside a definition, but cannot read it.
 //!

@@ -12,7 +12,8 @@ use hotrow_sync::Arc;
 use sqlparser::ast;
 
 impl View<'_> {
-    /// Returns the enumerated type of a name in parts, if there is one.
+    /// Returns the enumerated type that a name means, or `None` if there is none. `parts` are the schema, if it is
+    /// written, and the name within it.
     pub fn named_enumeration(&self, parts: &[String]) -> Option<Arc<EnumType>> {
         match parts {
             [name] => self.path_schemas().find_map(|within| self.enumeration(&schema::full(within, name))),
@@ -43,7 +44,7 @@ impl View<'_> {
     /// under each search path. Returns `None` if the text mentions no such type.
     ///
     /// # Errors
-    /// If the text has no tokens.
+    /// 42601 if the text cannot be split into tokens.
     pub fn with_qualified_types(&self, text: &str) -> Result<Option<String>, SqlError> {
         with_type_names(text, |name| self.named_enumeration(name).map(|made| qualified(&made.name)))
     }

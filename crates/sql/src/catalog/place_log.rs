@@ -1,4 +1,4 @@
-//! The log of sequences: at which number each stands, without a transaction.
+//! The log of sequences: records of the number at which each sequence stands. They belong to no transaction.
 
 use crate::{SqlError, state};
 use hotrow_storage::{
@@ -33,17 +33,18 @@ pub fn schema() -> TableSchema {
     TableSchema { partitioned: true, ..TableSchema::new(NAME, columns, &[0, 1]) }
 }
 
-/// Returns the number of a place and what a row of the table of the places says of it.
+/// Reads a row of the table of the places. Returns the number of the place, and the number at which its sequence
+/// stands.
 pub fn read(row: RowRef<'_>) -> (u32, At) {
     let is_taken = matches!(row.value(3), Value::Bool(true));
     (row.int8(1) as u32, At { last: row.int8(2), is_taken })
 }
 
-/// The part of the redo log that tells at which number the sequences stand.
+/// The part of the redo log that records the numbers at which the sequences stand.
 ///
-/// The records are about the rows of a table, one for each place, that no transaction of this process uses. So a
-/// sequence goes on at once, whatever becomes of the transaction that asks for a number. All records of one place are
-/// appended under the latch of the place: the log has them in the order in which the place has changed.
+/// Each record changes the row of a place in a table that no transaction of this process accesses. So a sequence
+/// advances at once, even if the transaction that takes a number is rolled back later. All records of a place are
+/// appended under its latch, so their order in the log is the order in which the place has changed.
 pub struct PlaceLog {
     sink: Arc<dyn RedoSink>,
     table: TableId,
@@ -69,7 +70,7 @@ impl PlaceLog {
         &self.sink
     }
 
-    /// Checks that something may be written to the log now.
+    /// Checks that the log accepts records now.
     ///
     /// # Errors
     ///
@@ -90,7 +91,7 @@ impl PlaceLog {
         self.append(&mut std::iter::once(Change::Put { table: self.table, row: row.as_ref() }))
     }
 
-    /// Appends a record that says that places are gone.
+    /// Appends a record that deletes places. Appends none if `places` is empty.
     pub fn remove(&self, places: &[u32]) {
         let key = |place: u32| self.key.key([Value::Int8(0), Value::Int8(i64::from(place))]);
         let mut changes = places.iter().map(|place| Change::Delete { table: self.table, key: key(*place) });
@@ -106,7 +107,8 @@ impl PlaceLog {
     }
 }
 
-/// Returns the error of a statement that cannot change anything, because the log cannot be written.
+/// Returns the error of a statement that is refused because the log cannot be written: 53100 if the disk is full, 58030
+/// if the log has failed.
 pub fn refused(refusal: Refusal) -> SqlError {
     match refusal {
         Refusal::Full => SqlError::new(state::DISK_FULL, "could not write to the log: no space left on device")

@@ -1,5 +1,5 @@
-//! Procedures and functions: lists of statements that the database stores under a name. CALL executes a procedure, an
-//! expression or a trigger a function.
+//! Procedures and functions: lists of statements that the database stores under a name. CALL executes a procedure; an
+//! expression or a trigger executes a function.
 
 use crate::catalog::DefaultValue;
 use crate::opaque::Opaque;
@@ -17,7 +17,7 @@ pub fn key(name: &str, inputs: impl IntoIterator<Item = Type>) -> String {
     format!("{name}({})", types.join(","))
 }
 
-/// Returns the full name in a key.
+/// Returns the full name that a [key] contains.
 pub fn name_in(key: &str) -> &str {
     key.rfind('(').map_or(key, |end| &key[..end])
 }
@@ -27,8 +27,8 @@ pub fn lock_of(name: &str) -> String {
     format!("{name}\0procedure")
 }
 
-/// Returns the name under which the procedure or function of a key has its number in the system relations. No relation
-/// has this name.
+/// Returns the name under which the procedure or function of a key has its OID in the system relations. No relation has
+/// this name.
 pub fn numbered(key: &str) -> String {
     format!("{key}\0procedure")
 }
@@ -49,28 +49,28 @@ pub struct Argument {
 /// The properties of a function, which a procedure does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionTraits {
-    /// The result, or a row of it if there are several.
+    /// The type of the result, or of each of its rows if [`is_set`](Self::is_set) is set.
     pub returns: Returns,
-    /// Whether the result is any number of rows.
+    /// Whether the result is any number of rows (SETOF, or RETURNS TABLE).
     pub is_set: bool,
     /// How far the result may change from call to call.
     pub volatility: Volatility,
-    /// Whether the result is NULL if an argument is, so that the body does not run.
+    /// Whether the result is NULL if an argument is NULL. The body does not run then.
     pub strict: bool,
 }
 
-/// The result of a function.
+/// The type of a function's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Returns {
     /// Nothing (`void`).
     Nothing,
     /// A value of this type.
     Value(Type),
-    /// A row of the arguments that come out.
+    /// A row of the OUT, INOUT and TABLE arguments, if there are several.
     Outputs,
     /// A row of the table or view of this name.
     RowOf(Arc<str>),
-    /// The row that a trigger goes on with.
+    /// `trigger`: the row that a trigger hands back to the change that fired it.
     Trigger,
 }
 
@@ -79,11 +79,11 @@ pub enum Returns {
 pub struct Procedure {
     /// The full name of the procedure or function. Others may have it too, with other types of arguments.
     pub name: String,
-    /// The [key] by which the catalog identifies it.
+    /// The [key] by which the catalog identifies the procedure or function.
     pub key: String,
     /// The properties of the function; `None` for a procedure.
     pub function: Option<FunctionTraits>,
-    /// The search path of the body; that of the session if there is none.
+    /// The search path of the body; `None` if the body has the search path of the session.
     pub path: Option<String>,
     /// The language of the body.
     pub language: Language,
@@ -154,7 +154,7 @@ impl Procedure {
         Self { function, ..self.renamed(&self.name) }
     }
 
-    /// Returns the word for what it is: `function` or `procedure`.
+    /// Returns `function` or `procedure`, for messages.
     pub fn word(&self) -> &'static str {
         if self.function.is_some() { "function" } else { "procedure" }
     }
@@ -203,8 +203,9 @@ impl Procedure {
         types.join(separator)
     }
 
-    /// Formats the place of a statement for the contexts of errors. `line` is the number of the statement in a body of
-    /// the language SQL.
+    /// Formats the place of a statement for the contexts of errors. In a body in PL/pgSQL, `line` is the statement's
+    /// line and `what` its kind. In a body in SQL, `line` is the number of the statement, from one, and `what` is not
+    /// used.
     pub fn place(&self, line: usize, what: &str) -> String {
         match self.language {
             Language::Sql => format!("SQL function \"{}\" statement {line}", self.plain_name()),
@@ -217,12 +218,12 @@ impl Procedure {
         self.arguments.iter().filter(|argument| argument.mode.goes_in())
     }
 
-    /// Whether it has the same types of input arguments as another.
+    /// Whether the input arguments have the same types as those of another procedure or function.
     pub fn has_inputs_of(&self, other: &Procedure) -> bool {
         self.key[self.name.len()..] == other.key[other.name.len()..]
     }
 
-    /// Returns the arguments that come out, each with its position among all arguments.
+    /// Returns the OUT, INOUT and TABLE arguments, each with its position among all arguments.
     pub fn outputs(&self) -> impl Iterator<Item = (usize, &Argument)> {
         self.arguments.iter().enumerate().filter(|(_, argument)| argument.mode.comes_out())
     }

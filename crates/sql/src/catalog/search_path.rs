@@ -2,6 +2,7 @@
 //! a new relation is created.
 
 use super::definitions::View;
+use super::table::Table;
 use super::temporary;
 use crate::catalog::procedure::Procedure;
 use crate::catalog::sequence::Sequence;
@@ -12,7 +13,7 @@ use crate::schema::{
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 
-/// The schemas of the system relations, in which users cannot make anything.
+/// The schemas of the system relations, in which users cannot create relations.
 const OF_SYSTEM: [&str; 2] = ["pg_catalog", "information_schema"];
 
 impl View<'_> {
@@ -30,10 +31,10 @@ impl View<'_> {
         self.has_schema(name) || OF_SYSTEM.contains(&name)
     }
 
-    /// Checks that a name means a relation of the session's database.
+    /// Checks that a written name does not refer to another database.
     ///
     /// # Errors
-    /// 0A000 if the name has the name of another database.
+    /// 0A000 if it does.
     pub fn check_database(&self, name: &RelationName) -> Result<(), SqlError> {
         match &name.database {
             Some(database) if database != self.database => {
@@ -44,7 +45,8 @@ impl View<'_> {
         }
     }
 
-    /// Returns the name of the schema that a written name of a schema means.
+    /// Resolves the name of a schema as a statement writes it. `pg_temp` means the schema of the session's temporary
+    /// relations, if there is one; any other name means itself.
     pub fn schema_of<'n>(&'n self, written: &'n str) -> &'n str {
         self.temporary.schema().filter(|_| written == temporary::ALIAS).unwrap_or(written)
     }
@@ -76,6 +78,33 @@ impl View<'_> {
         }
     }
 
+    /// Resolves a written name of a constraint to its full name: that in its schema, or else in the first schema of the
+    /// search path that has it. Tables of one schema may each have a constraint of the name. The second value tells
+    /// whether all of these are deferrable.
+    ///
+    /// # Errors
+    /// 42704 if there is no such constraint, 3F000 if the written schema does not exist, 0A000 if the name refers to
+    /// another database.
+    pub fn named_constraint(&self, name: &RelationName) -> Result<(String, bool), SqlError> {
+        self.check_database(name)?;
+        let schemas: Vec<&str> = match (&name.schema, self.path) {
+            (Some(schema), _) if !self.knows_schema(schema) => return Err(undefined_schema(schema)),
+            (Some(schema), _) => vec![self.schema_of(schema)],
+            (None, Some(path)) => path.schemas.iter().map(String::as_str).collect(),
+            (None, None) => vec![PUBLIC],
+        };
+        let tables = self.tables();
+        for schema in schemas {
+            let in_schema = tables.iter().filter(|table| table.schema_name() == schema && table.has_name(&name.name));
+            let is_deferrable = |table: &Arc<Table>| table.foreign_key(&name.name).is_some_and(|key| key.deferrable);
+            let mut deferrable = in_schema.map(is_deferrable).peekable();
+            if deferrable.peek().is_some() {
+                return Ok((full(schema, &name.name), deferrable.all(|is_deferrable| is_deferrable)));
+            }
+        }
+        Err(SqlError::new(state::UNDEFINED_OBJECT, format!("constraint \"{}\" does not exist", name.name)))
+    }
+
     /// Returns the procedures and functions that a written name may mean: those of its schema, or else those of the
     /// schemas of the search path, in its order.
     pub fn routines(&self, name: &RelationName) -> Vec<Arc<Procedure>> {
@@ -102,7 +131,7 @@ impl View<'_> {
         visible
     }
 
-    /// Whether the name of a procedure or function, written without its schema, may mean it.
+    /// Whether the search path finds a procedure or function by its name without the schema.
     pub fn is_visible_routine(&self, procedure: &Procedure) -> bool {
         let found = self.visible_routines(&RelationName::alone(procedure.plain_name()));
         found.iter().any(|known| known.key == procedure.key)
@@ -136,7 +165,7 @@ impl View<'_> {
     /// # Errors
     ///
     /// 3F000 if the written schema does not exist, or if no schema of the search path exists; 42501 if the schema
-    /// belongs to the system; 0A000 if the name has the name of another database.
+    /// belongs to the system; 0A000 if the name refers to another database.
     pub fn place(&self, name: &RelationName) -> Result<String, SqlError> {
         self.check_database(name)?;
         let schema = match &name.schema {
@@ -156,7 +185,8 @@ impl View<'_> {
         Ok(full(schema, &name.name))
     }
 
-    /// Returns the first schema of the search path that exists, in which new relations are created.
+    /// Returns the first schema of the search path that exists, in which new relations are created, or `None` if none
+    /// of them exists. The schema of the temporary relations counts only if the setting mentions it.
     pub fn current_schema(&self) -> Option<&str> {
         self.path_schemas().next()
     }
@@ -170,7 +200,8 @@ impl View<'_> {
         path.unwrap_or_default().iter().map(String::as_str).filter(there).chain(public)
     }
 
-    /// Returns the schema of the session's temporary relations, if the search path has it without mentioning it.
+    /// Returns the schema of the session's temporary relations if the search path begins with it although the setting
+    /// does not mention it.
     pub fn implicit_schema(&self) -> Option<&str> {
         self.path.filter(|path| path.starts_implicitly).and_then(|path| path.schemas.first()).map(String::as_str)
     }

@@ -48,7 +48,8 @@ pub struct Place {
 #[derive(Debug)]
 struct State {
     at: At,
-    /// The count of next numbers that are taken already by the last record of the log.
+    /// The count of further numbers that the last record of the log covers. The sequence takes them without another
+    /// record.
     ahead: i64,
     /// The increment between the numbers that the last record covers.
     increment: i64,
@@ -68,7 +69,7 @@ impl Place {
         self.state.lock().at
     }
 
-    /// Returns the position of the last record of the place.
+    /// Returns the position in the log of the last record of the place.
     pub fn position(&self) -> Position {
         self.state.lock().position
     }
@@ -114,9 +115,10 @@ impl Sequence {
         plain.with(options, true, || id)
     }
 
-    /// Returns the definition with these options changed. If they change the type or the direction, a limit that had
-    /// its default gets the new default, unless the options set it. `is_new` is set for the options of CREATE.
-    /// `new_place` returns the number for the new place that CREATE and RESTART make.
+    /// Returns the definition with these options changed. If they give a type, a limit that is the limit of the old
+    /// type becomes the limit of the given type, unless the options set it to a number. A change of the direction does
+    /// not change the limits. `is_new` is set for the options of CREATE. `new_place` returns the number for the new
+    /// place that CREATE and RESTART make.
     ///
     /// # Errors
     /// An option is invalid or conflicts with another.
@@ -129,7 +131,7 @@ impl Sequence {
         check_options(options)?;
         let mut changed = self.clone();
         let (mut min, mut max, mut start, mut restart) = (None, None, None, None);
-        let mut is_retyped = false;
+        let mut is_typed = false;
         for option in options {
             match option {
                 SequenceOption::Type(name) => {
@@ -137,7 +139,7 @@ impl Sequence {
                     if !ty.is_integer() {
                         return Err(wrong("sequence type must be smallint, integer, or bigint".to_owned()));
                     }
-                    is_retyped = changed.ty != ty;
+                    is_typed = true;
                     changed.ty = ty;
                 }
                 SequenceOption::Increment(0) => return Err(wrong("INCREMENT must not be zero".to_owned())),
@@ -154,14 +156,21 @@ impl Sequence {
         let (least, greatest) = range(changed.ty);
         let (old_least, old_greatest) = range(self.ty);
         let ascends = changed.increment > 0;
-        if is_new || min == Some(None) || (min.is_none() && is_retyped && self.min == old_least) {
-            changed.min = if ascends { 1 } else { least };
-        }
-        if is_new || max == Some(None) || (max.is_none() && is_retyped && self.max == old_greatest) {
-            changed.max = if ascends { greatest } else { -1 };
-        }
-        changed.min = min.flatten().unwrap_or(changed.min);
-        changed.max = max.flatten().unwrap_or(changed.max);
+        let follows_type = is_typed && !is_new;
+        changed.min = match min {
+            Some(Some(min)) => min,
+            _ if follows_type && self.min == old_least => least,
+            None if !is_new => self.min,
+            _ if ascends => 1,
+            _ => least,
+        };
+        changed.max = match max {
+            Some(Some(max)) => max,
+            _ if follows_type && self.max == old_greatest => greatest,
+            None if !is_new => self.max,
+            _ if ascends => greatest,
+            _ => -1,
+        };
         if is_new {
             changed.start = if ascends { changed.min } else { changed.max };
         }
@@ -212,12 +221,13 @@ impl Sequence {
         self.standing(self.place.number, self.place.at())
     }
 
-    /// Returns a copy of the definition with a place of its own.
+    /// Returns a copy of the definition with a new place, which has the number `place` and stands at `at`.
     pub fn standing(&self, place: u32, at: At) -> Self {
         Self { place: Place::new(place, at), ..self.clone() }
     }
 
-    /// Takes the next number, also if the transaction is rolled back later.
+    /// Takes the next number. A rollback of the transaction does not give it back. Returns the number, and the position
+    /// of the record of the log that covers it; without a log, the position is the default.
     ///
     /// # Errors
     ///
@@ -254,7 +264,7 @@ impl Sequence {
         Ok((at.last, state.position))
     }
 
-    /// Returns the number that comes so many steps after another one, or `None` if it is beyond the sequence's limits.
+    /// Returns the number that comes `steps` steps after `number`, or `None` if it is beyond the sequence's limits.
     fn after(&self, number: i64, steps: i64) -> Option<i64> {
         let by = self.increment.checked_mul(steps)?;
         number.checked_add(by).filter(|next| (self.min..=self.max).contains(next))
@@ -267,7 +277,7 @@ impl Sequence {
     }
 
     /// Sets the position, as `setval` does. If `is_taken` is set, [`next`](Self::next) returns the number after `last`.
-    /// Otherwise it returns `last` itself.
+    /// Otherwise it returns `last` itself. Returns the position of the last record of the place in the log.
     ///
     /// # Errors
     ///

@@ -77,7 +77,8 @@ pub struct Rules {
     pub primary_key: Option<String>,
     /// The names of those indexes that UNIQUE constraints have made.
     pub unique_constraints: Vec<String>,
-    /// The properties of those indexes that have any.
+    /// The properties of indexes that the engine does not know. Indexes with [plain](IndexProperties::is_plain)
+    /// properties are not listed.
     pub indexes: Vec<IndexProperties>,
     /// The positions of the identity columns. The flag says whether only the sequence may give the column a value
     /// (GENERATED ALWAYS).
@@ -232,6 +233,9 @@ impl Table {
 
     /// Checks that statements may change the table's rows. The rows of a materialized view are those of its query, and
     /// a table that was adopted may be [constant](TableSchema::constant).
+    ///
+    /// # Errors
+    /// 42809 if the table is a materialized view or is constant.
     pub fn check_changeable(&self) -> Result<(), SqlError> {
         let kind = match (&self.rules.materialized, self.schema.constant) {
             (Some(_), _) => "materialized view",
@@ -392,7 +396,8 @@ pub(crate) fn column_of(table: &Table, name: &str) -> Result<usize, SqlError> {
     })
 }
 
-/// Formats a value of a type for messages, in the default styles. The label of an enumerated type is shown as such.
+/// Formats a value of a type for messages, in the default styles. A value of an enumerated type is shown as its label,
+/// and NULL as `null`.
 pub fn describe_as(value: &Value<'_>, ty: Type) -> String {
     match enumeration(ty) {
         Some(_) if !value.is_null() => text_of(value, ty),
@@ -400,7 +405,8 @@ pub fn describe_as(value: &Value<'_>, ty: Type) -> String {
     }
 }
 
-/// Formats a value for messages, in the default styles.
+/// Formats a value for messages, in the default styles. NULL is shown as `null`, and a value of an enumerated type as
+/// the number that stands for it in storage. [`describe_as`] shows its label.
 pub fn describe(value: &Value<'_>) -> String {
     type_of(value).map_or_else(|| "null".to_owned(), |ty| text_of(value, ty))
 }

@@ -10,7 +10,7 @@ use super::view::StoredView;
 use crate::full_name::split;
 use hotrow_storage::TableId;
 use hotrow_sync::Arc;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The name by which statements mean the schema of their own session's temporary relations.
 pub const ALIAS: &str = "pg_temp";
@@ -30,12 +30,20 @@ pub struct Temporary {
     pub(super) tables: BTreeMap<String, Arc<Table>>,
     pub(super) sequences: BTreeMap<String, Arc<Sequence>>,
     pub(super) views: BTreeMap<String, Arc<StoredView>>,
+    /// The literals in the expressions and conditions of the tables' indexes, as they are written in SQL.
+    pub(super) literals: BTreeSet<String>,
     version: u64,
 }
 
-/// The temporary relations of somebody who has none.
-pub static NONE: Temporary =
-    Temporary { schema: None, tables: BTreeMap::new(), sequences: BTreeMap::new(), views: BTreeMap::new(), version: 0 };
+/// The temporary relations of a session that has none.
+pub static NONE: Temporary = Temporary {
+    schema: None,
+    tables: BTreeMap::new(),
+    sequences: BTreeMap::new(),
+    views: BTreeMap::new(),
+    literals: BTreeSet::new(),
+    version: 0,
+};
 
 impl Temporary {
     /// Returns the schema of the session's temporary relations, or `None` if the session has never had any.
@@ -54,6 +62,12 @@ impl Temporary {
         self.tables.is_empty()
     }
 
+    /// Returns the literals that indexes of the session's temporary tables mention in their expressions and conditions.
+    /// They stay in the keys of plans, as those of shared tables do.
+    pub fn index_literals(&self) -> &BTreeSet<String> {
+        &self.literals
+    }
+
     /// Gives the session a schema for temporary relations. `number` is one that no other session has.
     pub fn make_schema(&mut self, number: u64) {
         self.schema = Some(format!("{PREFIX}{number}"));
@@ -65,8 +79,8 @@ impl Temporary {
         self.version = version;
     }
 
-    /// Forgets everything. Returns the schema and the engine's numbers of the tables, or `None` if the session has
-    /// never had a temporary relation.
+    /// Removes all temporary relations and the schema from this value. Returns the schema and the engine's numbers of
+    /// the tables, which the caller drops, or `None` if the session has never had a temporary relation.
     pub fn clear(&mut self) -> Option<(String, Vec<TableId>)> {
         let Self { schema, tables, .. } = std::mem::take(self);
         Some((schema?, tables.values().map(|table| table.id).collect()))

@@ -26,13 +26,14 @@ impl Trigger {
         Self { name, definition, is_enabled, bound: RwLock::default() }
     }
 
-    /// Whether the trigger fires at this moment of a change: for each row or once for the statement.
+    /// Whether the trigger fires at this moment of a change, for each row if `for_rows` is set, or else once for the
+    /// statement. The caller must check the columns of UPDATE OF.
     pub fn fires(&self, time: TriggerTime, event: TriggerEvent, for_rows: bool) -> bool {
         let CreateTrigger { time: own, events, for_rows: rows, .. } = &*self.definition;
         self.is_enabled && *own == time && *rows == for_rows && events.has(event)
     }
 
-    /// Returns the key of the function.
+    /// Returns the [key] of the function that the trigger runs.
     pub fn function_key(&self) -> String {
         key(&self.function_name(), [])
     }

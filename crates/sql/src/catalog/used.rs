@@ -17,7 +17,8 @@ pub struct Used {
     pub tables: Vec<Arc<Table>>,
     /// The procedures and functions that the plan calls, directly or through others.
     pub procedures: Vec<Arc<Procedure>>,
-    /// The names of procedures and functions as the statement writes them, each with all that it may mean.
+    /// The names of procedures and functions as the statement writes them, each with all procedures and functions that
+    /// it may mean.
     pub routine_names: Vec<(RelationName, Vec<Arc<Procedure>>)>,
     /// The views that the plan mentions, directly or through other views.
     pub views: Vec<Arc<StoredView>>,
@@ -25,15 +26,17 @@ pub struct Used {
     pub enumerations: Vec<Arc<EnumType>>,
     /// The names of relations as the statement writes them, each with the full name to which it was resolved.
     pub names: Vec<(RelationName, String)>,
-    /// The names in bodies that have search paths of their own.
+    /// The names in the bodies that have search paths of their own, which are resolved by these paths.
     pub elsewhere: Vec<Elsewhere>,
     /// The sequences from which the plan takes numbers. A session locks them before it runs the plan.
     pub sequences: Vec<UsedSequence>,
     /// The positions of the parameters whose values name further sequences from which the plan takes numbers.
     pub sequence_params: Vec<usize>,
-    /// Whether the plan calls a function with side effects.
+    /// Whether the plan may do more than read or change its own tables: it calls a function with side effects or a
+    /// function of a user, fires triggers, or runs EXECUTE in a body.
     pub acts: bool,
-    /// The effects of the procedures and functions that the plan calls.
+    /// The effects of the procedures and functions that the plan calls, and of the statements in its WITH that change
+    /// rows.
     pub calls: Calls,
 }
 
@@ -53,13 +56,14 @@ impl Elsewhere {
     }
 }
 
-/// The effects that the procedures and functions of a plan may have.
+/// The effects that parts of a plan may have: the procedures and functions that it calls, and the statements in its
+/// WITH that change rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// Whether one of them may change rows, or lock rows for an update.
     pub writes: bool,
-    /// Whether the number of rounds of a loop in one of them, or of its calls of itself, may depend on rows that it
-    /// changes.
+    /// Whether one of them has a loop or a recursion whose end may depend on rows that it changes. A rehearsal of such
+    /// a plan might not end, since a rehearsal changes no rows.
     pub is_open: bool,
 }
 
@@ -83,7 +87,8 @@ impl Used {
         add(&mut self.procedures, procedure);
     }
 
-    /// Adds the written name of procedures and functions, with all that it may mean.
+    /// Adds the written name of procedures and functions, with all that it may mean. Does nothing if the name has been
+    /// added before.
     pub fn add_routine_name(&mut self, written: &RelationName, found: &[Arc<Procedure>]) {
         if !self.routine_names.iter().any(|(known, _)| known == written) {
             self.routine_names.push((written.clone(), found.to_vec()));
@@ -100,7 +105,7 @@ impl Used {
         add(&mut self.enumerations, made);
     }
 
-    /// Adds a written name with the full name to which it was resolved.
+    /// Adds a written name with the full name to which it was resolved. Does nothing if the name has been added before.
     pub fn add_name(&mut self, written: &RelationName, name: &str) {
         if !self.names.iter().any(|(known, _)| known == written) {
             self.names.push((written.clone(), name.to_owned()));
@@ -148,7 +153,8 @@ impl Used {
         }
     }
 
-    /// Whether all definitions are current, and each written name still resolves to the same relation.
+    /// Whether all definitions are current, and each written name still resolves to the same relation, procedures or
+    /// functions.
     pub fn is_current(&self, view: View<'_>) -> bool {
         self.tables.iter().all(|table| view.is_table(table))
             && self.procedures.iter().all(|procedure| view.is_procedure(procedure))

@@ -32,17 +32,19 @@ pub struct StoredView {
 pub struct Meanings {
     /// The names of relations as they are written, each with the full name of its relation.
     pub relations: Vec<(RelationName, String)>,
-    /// The names of functions as they are written, each with the [keys](crate::catalog::procedure::key) of those that
-    /// the query calls by it.
+    /// The names of functions as they are written, each with the [keys](crate::catalog::procedure::key) of the
+    /// functions that the query calls by this name.
     pub functions: Vec<(RelationName, Vec<String>)>,
 }
 
 /// The query of a materialized view, whose rows are those of a table.
 #[derive(Clone, Debug)]
 pub struct Materialized {
-    /// The query, with its meanings. The table's name, columns and comments take the place of those that it has.
+    /// The query, with the meanings of its names. The view's own name, column names and comments in it may be out of
+    /// date: the table's are the valid ones ([`Table::stored_query`](crate::catalog::Table::stored_query)).
     pub query: StoredView,
-    /// Whether the table has the rows of the query as it was at some time. Until then nobody may read the table.
+    /// Whether the table has been filled with the rows of the query. If it has not, statements that read it fail with
+    /// 55000.
     pub is_populated: bool,
 }
 

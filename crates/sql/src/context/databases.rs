@@ -6,19 +6,21 @@ use crate::cluster::Cluster;
 use crate::contents::Contents;
 use hotrow_sync::Arc;
 
-/// A database that a transaction makes, renames or drops.
+/// A change that a transaction makes to the list of databases.
 #[derive(Debug)]
 pub(crate) enum DatabaseChange {
-    /// The transaction makes the database. Nobody else knows of it yet.
+    /// The transaction creates the database, which no other session can see before the commit.
     Made(Arc<Contents>),
-    /// The transaction gives the database this name. Nobody can connect to it meanwhile.
+    /// The transaction renames the database to this name. Sessions cannot connect to the database until the transaction
+    /// ends.
     Renamed(Arc<Contents>, Arc<str>),
-    /// The transaction drops the database. Nobody can connect to it any more.
+    /// The transaction drops the database. Sessions cannot connect to it any more, unless the transaction is rolled
+    /// back.
     Dropped(Arc<Contents>),
 }
 
 impl DatabaseChange {
-    /// Returns the definitions that the change stores.
+    /// Returns the definitions that the transaction has to store for the change.
     ///
     /// # Errors
     /// If a definition cannot be stored.
@@ -32,11 +34,12 @@ impl DatabaseChange {
         })
     }
 
-    /// Publishes the change, if its transaction `commits`, or undoes it. Drops the tables of a database that is gone.
+    /// Publishes the change if its transaction `commits`, and undoes it otherwise. Drops the tables of a database that
+    /// no longer exists.
     pub(crate) fn end(self, cluster: &Cluster, commits: bool) {
         match (self, commits) {
             (DatabaseChange::Renamed(contents, name), true) => {
-                // Nobody else has it.
+                // The database was taken from the list when no other handle of it existed.
                 if let Ok(contents) = Arc::try_unwrap(contents) {
                     cluster.add(Arc::new(Contents { name, ..contents }));
                 }

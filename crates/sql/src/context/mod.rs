@@ -56,17 +56,17 @@ pub struct SessionContext {
 pub(crate) struct TransactionContext {
     /// The changes of the catalog that the transaction has made.
     pub(crate) changes: Changes,
-    /// The databases that the transaction makes and drops.
+    /// The databases that the transaction has created, renamed and dropped.
     pub(crate) databases: Vec<DatabaseChange>,
     /// Whether the transaction is read-only.
     pub(crate) read_only: Cell<bool>,
-    /// The number of triggers that run, one within the other.
+    /// The nesting depth of the triggers that are running.
     pub(crate) trigger_depth: Cell<i32>,
     /// The isolation level of the transaction.
     pub(crate) isolation: Cell<Isolation>,
     /// The number of the transaction, or zero if no statement has requested it.
     pub(crate) number: Cell<u64>,
-    /// The notifications and the changes of channels that the transaction has asked for.
+    /// The notifications and the changes of channels that the commit will carry out.
     pub(crate) notifications: RefCell<Pending>,
 }
 
@@ -106,12 +106,12 @@ impl SessionContext {
         }
     }
 
-    /// Adds a notice that the client is yet to be sent.
+    /// Adds a notice of severity NOTICE, which the client will be sent later.
     pub(crate) fn notice(&self, error: SqlError) {
         self.notices.borrow_mut().push(Notice { severity: "NOTICE", error });
     }
 
-    /// Updates the search path from the setting and the schemas that exist now.
+    /// Updates the search path if the setting, the schemas or the temporary relations have changed.
     pub(crate) fn follow_path(&mut self) {
         let version = self.temporary.version();
         let at = (self.shared.catalog().version(), self.settings.borrow().paths(), version);
@@ -123,7 +123,7 @@ impl SessionContext {
         }
     }
 
-    /// Returns the schema of the session's temporary relations. The first call makes it.
+    /// Returns the name of the schema for the session's temporary relations. The first call creates the schema.
     pub(crate) fn temporary_schema(&mut self) -> &str {
         if self.temporary.schema().is_none() {
             self.temporary.make_schema(self.shared.catalog().new_temporary_number());
@@ -132,8 +132,9 @@ impl SessionContext {
         self.temporary.schema().unwrap_or_default()
     }
 
-    /// Takes the changes of temporary relations from those of the transaction, which has committed, and publishes them
-    /// for the session. Returns the definitions of the tables that they replaced or dropped.
+    /// Publishes the changes of temporary relations of a transaction that has committed: moves them from the
+    /// transaction's changes into the session's own relations. Returns the definitions of the tables that were replaced
+    /// or dropped.
     pub(crate) fn publish_temporary(&mut self) -> Vec<Arc<Table>> {
         let new_version = || self.shared.catalog().new_temporary_number();
         self.temporary.apply(&mut self.transaction.changes, new_version)
@@ -152,7 +153,7 @@ impl SessionContext {
         self.settings.borrow().styles()
     }
 
-    /// Appends the text that stands for the styles in the key of a plan, which is empty for the default styles.
+    /// Appends the session's styles to the key of a cached plan. Appends nothing for the default styles.
     #[inline]
     pub(crate) fn push_styles_key(&self, key: &mut String) {
         key.push_str(self.settings.borrow().styles_key());

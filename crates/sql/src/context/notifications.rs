@@ -5,7 +5,7 @@ use crate::notifications::{Action, Notification, PendingMark, check};
 use crate::{MemoryLimit, SqlError};
 
 impl SessionContext {
-    /// Adds a notification to the transaction, whose commit delivers it.
+    /// Adds a notification to the transaction, whose commit delivers it. Does nothing in a rehearsal.
     ///
     /// # Errors
     /// 22023 if the channel or the payload has a wrong length; 53200 if there is no memory.
@@ -19,7 +19,8 @@ impl SessionContext {
         self.transaction.notifications.borrow_mut().notify(notification, self.memory_limit())
     }
 
-    /// Adds a LISTEN or UNLISTEN to the transaction, whose commit changes the session's channels.
+    /// Adds a LISTEN or UNLISTEN to the transaction, whose commit changes the session's channels. Does nothing in a
+    /// rehearsal.
     ///
     /// # Errors
     /// 22023 if the name of a channel has a wrong length; 53200 if there is no memory.
@@ -33,21 +34,20 @@ impl SessionContext {
         self.transaction.notifications.borrow_mut().act(action, self.memory_limit())
     }
 
-    /// Returns the present state of what the commit will do, for a later
+    /// Returns a mark of the notifications and changes of channels so far, for a later
     /// [`undo_notifications`](Self::undo_notifications).
     #[inline]
     pub(crate) fn mark_notifications(&self) -> PendingMark {
         self.transaction.notifications.borrow().mark()
     }
 
-    /// Forgets the notifications and changes of channels since `mark`, when the part of the transaction after it is
-    /// undone.
+    /// Removes the notifications and changes of channels since `mark`, because that part of the transaction is undone.
     #[inline]
     pub(crate) fn undo_notifications(&self, mark: PendingMark) {
         self.transaction.notifications.borrow_mut().rollback_to(mark);
     }
 
-    /// Forgets all that the commit would do, at the end of the transaction.
+    /// Removes all notifications and changes of channels, at the end of the transaction.
     #[inline]
     pub(crate) fn forget_notifications(&self) {
         self.transaction.notifications.borrow_mut().clear();

@@ -103,25 +103,26 @@ impl SessionContext {
         Ok(value)
     }
 
-    /// Returns the log of a sequence's place. In a rehearsal the log learns nothing.
+    /// Returns the log to which a number of a sequence is written. Returns `None` if there is no log, in a rehearsal,
+    /// and for a temporary sequence.
     fn place_log(&self, sequence: &Sequence) -> Option<&PlaceLog> {
         self.shared.places().filter(|_| !self.is_rehearsing() && !is_temporary(&sequence.name))
     }
 
-    /// Notes that a record must be durable before the client sees the results of the statement.
+    /// Records that the log must be durable up to `position` before the client sees the results of the statement.
     pub(crate) fn note_append(&self, position: Position) {
         self.numbers.unseen.set(self.numbers.unseen.get().max(position));
     }
 
-    /// Whether the client must not see the results of the present statement yet, since they may have numbers of
-    /// sequences that a crash could give again.
+    /// Whether the results of the present statement must be withheld from the client, because they may contain numbers
+    /// of sequences that a crash could assign again.
     #[inline]
     pub(crate) fn has_unseen_numbers(&self) -> bool {
         self.numbers.unseen.get() > Position::default()
     }
 
-    /// Waits until no crash can give the session's numbers again. A statement calls this before the client sees its
-    /// results, unless its transaction commits before.
+    /// Waits until no crash can assign the session's numbers again. A statement calls this before the client sees its
+    /// results, unless its transaction commits before that.
     ///
     /// # Errors
     /// If the log has failed.
@@ -133,8 +134,8 @@ impl SessionContext {
         }
     }
 
-    /// Notes that the client may see the session's numbers: the records are durable up to the end of a transaction that
-    /// has committed.
+    /// Records that the client may see the session's numbers. The caller has committed a transaction, which made the
+    /// log durable up to them.
     pub(crate) fn show_numbers(&self) {
         self.numbers.unseen.set(Position::default());
     }
@@ -170,7 +171,7 @@ impl SessionContext {
         })
     }
 
-    /// Returns the number at which a sequence stands.
+    /// Returns the present state of a sequence, for the columns `last_value` and `is_called` of a sequence in FROM.
     ///
     /// # Errors
     /// 42P01 if there is no such sequence.

@@ -101,7 +101,7 @@ fn times(times: Option<&Times>) -> String {
     times.map_or_else(|| "not counted".to_owned(), Times::to_string)
 }
 
-/// Describes in words how far the log and the checkpoint are.
+/// Describes the state of the log and the checkpoint, for `SHOW hotrow.log`.
 fn log(directory: Option<&LiveDirectory>) -> String {
     let Some(directory) = directory else { return "none: everything is in memory only".to_owned() };
     let (log, checkpoint) = (directory.log().statistics(), directory.checkpoints().statistics());

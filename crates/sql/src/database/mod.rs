@@ -1,5 +1,5 @@
-//! The database to which sessions belong: the state that they share below their plans ([`Shared`]), and the cached
-//! plans. `open` makes the catalogs of the rows of an earlier process.
+//! The database to which sessions belong: the state that they share apart from plans ([`Shared`]), and the cached
+//! plans. `open` builds the catalogs from the rows of an earlier process.
 
 mod open;
 
@@ -31,42 +31,44 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, Range};
 use std::time::Duration;
 
-/// The maximum length in bytes of a key of the plan cache. Longer statements consist of data, and rarely come again.
+/// The maximum length of a key of the plan cache, in bytes. Longer statements consist mostly of data, and are rarely
+/// repeated.
 const LONGEST_CACHED: usize = 64 << 10;
 
-/// A database, which its sessions share. It dereferences to [`Shared`], which has everything that does not concern
-/// sessions and plans.
+/// A database, which its sessions share. It dereferences to [`Shared`], which holds all its state except the plan cache
+/// and the numbers of sessions.
 ///
-/// An engine has one database `postgres`, and others that CREATE DATABASE makes: see [`named`](Self::named).
+/// An engine has one database `postgres`, and others that CREATE DATABASE creates: see [`named`](Self::named).
 pub struct Database {
     shared: Arc<Shared>,
     beside: Arc<Beside>,
 }
 
-/// The part of the databases of one engine that they share beside the [`Cluster`].
+/// The state that the databases of one engine share in addition to the [`Cluster`]: the plan cache, and the number of
+/// the next session.
 struct Beside {
     plans: RwLock<HashMap<String, Arc<Statement>>>,
     sessions: AtomicI32,
-    /// The threads of the engine, which end with the databases.
+    /// The background threads of the engine, which end when the last database is dropped.
     _attendants: Attendants,
 }
 
 impl Database {
-    /// Makes a database over an engine, with an empty catalog. No definition is stored: the database has no log, or at
-    /// least its catalog is not in the log.
+    /// Creates a database with an empty catalog over an engine. Its definitions are not stored, so they are lost when
+    /// the process ends.
     pub fn new(engine: Arc<dyn Engine>, config: Config) -> Arc<Self> {
         let attendants = Attendants::start(&*engine);
         let main = open::main(Catalog::default(), None, config.memory_limit);
         Self::over(engine, attendants, vec![main], config)
     }
 
-    /// Opens a database that has a log. `engine` has the tables and rows of an earlier process, under their numbers and
-    /// without a sink, or no tables at all. The catalog is made of the definitions among the rows. Then `sink` gets the
-    /// redo records of the engine and of the sequences. Tables that no definition has are dropped, unless there are no
-    /// stored definitions at all yet.
+    /// Opens a database that has a log. `engine` either contains the tables and rows that an earlier process has left,
+    /// under the same table numbers, or no tables at all. Builds the catalog from the definitions among the rows. From
+    /// then on, `sink` receives the redo records of the engine and of the sequences. Tables without a definition are
+    /// dropped, unless no definition has ever been stored.
     ///
     /// # Errors
-    /// If a definition cannot be read, or does not fit the tables of the engine. The sink has got nothing then.
+    /// If a definition cannot be read, or does not fit the tables of the engine. The sink has received nothing then.
     ///
     /// # Panics
     /// If the engine has a sink already.
@@ -83,8 +85,8 @@ impl Database {
         Arc::new(Self { shared: Arc::new(Shared::new(cluster, main)), beside: Arc::new(beside) })
     }
 
-    /// Returns the database of this name over the same engine, or `None` if there is none. As long as the caller keeps
-    /// it or one of its sessions, DROP DATABASE is refused.
+    /// Returns the database with this name over the same engine, or `None` if there is none. DROP DATABASE fails as
+    /// long as the caller keeps the database or one of its sessions.
     pub fn named(&self, name: &str) -> Option<Arc<Self>> {
         let shared = Shared::new(self.cluster().clone(), self.cluster().database(name)?);
         Some(Arc::new(Self { shared: Arc::new(shared), beside: self.beside.clone() }))
@@ -95,8 +97,8 @@ impl Database {
         self.databases().iter().map(|contents| contents.name.to_string()).collect()
     }
 
-    /// Ends the use of all databases in order: appends the numbers at which the sequences stand, so that the next
-    /// process skips none, and waits until all records are durable. All sessions have ended. Does nothing without a
+    /// Closes all databases of the engine. Their sessions must have ended. Appends the present numbers of the sequences
+    /// to the log, so that the next process skips none, and waits until all records are durable. Does nothing without a
     /// log.
     ///
     /// # Errors
@@ -107,7 +109,7 @@ impl Database {
         log.sink().wait_durable(log.sink().appended(), &Waiter::thread(Duration::ZERO))
     }
 
-    /// Returns the state that the sessions of this database share below their plans.
+    /// Returns the state of this database without its plans.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -118,15 +120,15 @@ impl Database {
         Session::new(self.clone(), user, id.max(1), waiter)
     }
 
-    /// Adds a table to the catalog that was made and loaded in the engine without SQL. The catalog's name for the table
-    /// is that of its engine schema.
+    /// Adds to the catalog a table that was created and loaded through the engine without SQL. The table's name in the
+    /// catalog is the one in its engine schema.
     ///
     /// From then on, rows of the table must be changed through SQL only: otherwise other sessions might see a part of a
-    /// change. INSERT, UPDATE, DELETE, COPY FROM and TRUNCATE of a
-    /// [constant](hotrow_storage::TableSchema::constant) table fail with 42809, and so does a foreign key whose actions
-    /// would change its rows.
+    /// change. INSERT, UPDATE, DELETE, COPY FROM and TRUNCATE of a [constant](hotrow_storage::TableSchema::constant)
+    /// table fail with 42809, and so does a foreign key whose actions would change its rows.
     ///
-    /// If the database has a log, the table must have been made after the database was opened: the log knows no others.
+    /// If the database has a log, the table must have been created after the database was opened, because the log
+    /// contains no other tables.
     ///
     /// # Errors
     ///
@@ -152,7 +154,7 @@ impl Database {
         Ok(())
     }
 
-    /// Stores definitions in a transaction of their own.
+    /// Stores definitions in a transaction of their own, which is retried after aborts.
     fn store(&self, stored: &Stored, entries: &[Entry]) -> Result<(), SqlError> {
         stored.places().check()?;
         let mut txn = self.engine().transaction(Waiter::thread(Duration::ZERO));
@@ -174,8 +176,8 @@ impl Database {
         Err(Abort::Conflict.into())
     }
 
-    /// Returns the cached plan of this key. Returns `None` if there is none, if the catalog has changed since the plan
-    /// was made, or if the estimates of its tables' rows have become wrong.
+    /// Returns the cached plan with this key. Returns `None` if there is no such plan, if the catalog has changed since
+    /// the plan was made, or if the plan's estimates of row counts no longer hold.
     pub(crate) fn cached(&self, key: &str) -> Option<Arc<Statement>> {
         let plans = self.beside.plans.read().unwrap_or_else(|poison| poison.into_inner());
         let is_true = |statement: &&Arc<Statement>| {
@@ -185,8 +187,8 @@ impl Database {
         plans.get(key).filter(is_true).cloned()
     }
 
-    /// Caches a plan, unless its key is too long. If the cache is full, it is emptied first: the plans that are in use
-    /// are soon cached again.
+    /// Caches a plan, unless its key is too long. If the cache is full, empties it first, because the plans in use are
+    /// soon cached again.
     pub(crate) fn cache(&self, key: String, statement: &Arc<Statement>) {
         if key.len() > LONGEST_CACHED {
             return;
@@ -213,7 +215,8 @@ impl std::fmt::Debug for Database {
     }
 }
 
-/// Binds and plans one parsed statement, whose tokens are the `range` of `tokens`, the tokens of `sql`.
+/// Binds and plans one parsed statement. `tokens` are the tokens of the whole text `sql`, and `range` selects those of
+/// the statement. `types` are the types of the parameters that the client has declared.
 pub(crate) fn plan(
     parsed: Parsed,
     sql: &Arc<str>,
@@ -247,11 +250,11 @@ pub(crate) fn plan(
                 }
                 return Ok(Statement::analyze(statement, options, Time::now().since(start).as_nanos() as u64));
             }
-            let mut told = planned(&statement.plan);
+            let mut explanation = planned(&statement.plan);
             if options.summary {
-                told.close_time("Planning Time", Time::now().since(start).as_nanos() as u64);
+                explanation.close_time("Planning Time", Time::now().since(start).as_nanos() as u64);
             }
-            return Ok(statement.explain(told.rows(options.json), options.column()));
+            return Ok(statement.explain(explanation.rows(options.json), options.column()));
         }
         Parsed::Utility(Utility::DeclareCursor(cursor)) => {
             let statement = parse_one(&cursor.query)?;
@@ -294,7 +297,10 @@ pub(crate) fn plan(
     })
 }
 
-/// Parses a text that must consist of one statement, and one that sqlparser reads.
+/// Parses a text that contains one statement with a syntax tree of sqlparser.
+///
+/// # Errors
+/// 42601 for any other kind of statement, or the errors of the parser.
 pub(crate) fn parse_one(text: &str) -> Result<Syntax<sqlparser::ast::Statement>, SqlError> {
     let mut tokens = Vec::new();
     parse::lex::tokenize(text, &mut tokens)?;

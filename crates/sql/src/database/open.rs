@@ -19,12 +19,12 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// The reason why the catalog cannot be made of the rows of an earlier process.
+/// The reason why the databases of an earlier process cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenError {
     /// The object that cannot be read, such as `table s.t`.
     pub object: String,
-    /// The reason why its definition cannot be read, for people.
+    /// The reason in words.
     pub reason: String,
 }
 
@@ -36,20 +36,24 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// The contents of a database as an earlier process has left them.
+/// The contents of a database that an earlier process has left.
 #[derive(Default)]
 struct Found {
     catalog: Catalog,
-    /// The tables that the definitions name.
+    /// The tables for which there are definitions.
     named: HashSet<TableId>,
-    /// The places that no sequence has.
+    /// The numbers of the stored places that belong to no sequence.
     unknown: Vec<u32>,
-    /// Databases that the definitions name: their names, their OIDs, and the tables of their definitions and
-    /// sequences' places.
+    /// Databases beside this one for which there are definitions: their names, their OIDs, and the tables of their
+    /// definitions and of their sequences' places.
     databases: Vec<(String, u32, [TableId; 2])>,
 }
 
-/// Makes the databases of the stored definitions, and connects the engine with its log.
+/// Builds the databases from the stored definitions. Then gives `sink` to the engine, creates the tables for
+/// definitions if there are none yet, and drops tables without a definition.
+///
+/// # Errors
+/// If a definition cannot be read or bound, or a table is missing.
 pub(super) fn open(
     engine: &dyn Engine,
     sink: Arc<dyn RedoSink>,
@@ -97,13 +101,13 @@ pub(super) fn open(
     Ok(databases)
 }
 
-/// Returns the contents of the database `postgres`.
+/// Returns the contents of the database `postgres` with this catalog.
 pub(super) fn main(catalog: Catalog, stored: Option<Stored>, memory: MemoryLimit) -> Contents {
     let listeners = Listeners::new(memory);
     Contents { name: DATABASE.into(), number: DATABASE_NUMBER, catalog, stored, listeners }
 }
 
-/// Reads the contents of a database from the tables of its definitions and of its sequences' places.
+/// Builds the contents of a database from the table of its definitions and the table of its sequences' places.
 fn read(engine: &dyn Engine, of_definitions: Option<TableId>, of_places: Option<TableId>) -> Result<Found, OpenError> {
     let catalog = Catalog::default();
     let mut definitions = Definitions::default();
@@ -137,7 +141,10 @@ fn read(engine: &dyn Engine, of_definitions: Option<TableId>, of_places: Option<
     Ok(Found { catalog, named, unknown, databases })
 }
 
-/// Finds the engine's table of this definition by its name.
+/// Returns the engine's table with the name of this schema, or `None` if there is none.
+///
+/// # Errors
+/// If the table has other columns.
 fn find(engine: &dyn Engine, schema: &TableSchema) -> Result<Option<TableId>, OpenError> {
     let found = engine.tables().into_iter().find(|&table| engine.schema(table).name == schema.name);
     match found {
@@ -150,7 +157,7 @@ fn find(engine: &dyn Engine, schema: &TableSchema) -> Result<Option<TableId>, Op
     }
 }
 
-/// Visits the committed rows that a scan finds.
+/// Calls `visit` for each committed row that a scan finds.
 fn each_row(
     engine: &dyn Engine,
     scan: &Scan,
@@ -166,7 +173,10 @@ fn each_row(
     })
 }
 
-/// Binds the expressions of all definitions.
+/// Binds the expressions in all definitions, so that later statements find them bound.
+///
+/// # Errors
+/// If an expression cannot be bound.
 fn bind(definitions: &Changes, catalog: &Catalog) -> Result<(), OpenError> {
     let types = Changes { enumerations: definitions.enumerations.clone(), ..Changes::default() };
     let view = View {
@@ -210,7 +220,8 @@ fn bind_default(default: Option<&DefaultValue>, view: View<'_>) -> Result<(), Sq
     default.map_or(Ok(()), |default| bind_stored_default(default, view))
 }
 
-/// Makes the hidden row numbers of a table go on behind the greatest that a row has.
+/// Sets the counter of a table's hidden row numbers to one more than the greatest number in its rows. Does nothing if
+/// the table has a primary key of its own.
 fn restore_row_ids(engine: &dyn Engine, table: &Table) -> Result<(), OpenError> {
     if !table.is_key_hidden() {
         return Ok(());
@@ -227,7 +238,7 @@ fn restore_row_ids(engine: &dyn Engine, table: &Table) -> Result<(), OpenError> 
     Ok(())
 }
 
-/// Returns the number at which each place of a sequence stood, as far as the log has a record of it.
+/// Returns the stored number of each place of a sequence.
 fn read_places(engine: &dyn Engine, table: Option<TableId>) -> Result<BTreeMap<u32, At>, OpenError> {
     let mut places = BTreeMap::new();
     if let Some(table) = table {
@@ -239,7 +250,7 @@ fn read_places(engine: &dyn Engine, table: Option<TableId>) -> Result<BTreeMap<u
     Ok(places)
 }
 
-/// Lets the sequences go on where the log says that they stood. Returns the places that no sequence has.
+/// Sets the sequences to the numbers that are stored for their places. Returns the places that belong to no sequence.
 fn place_sequences(definitions: &mut Changes, catalog: &Catalog, places: &BTreeMap<u32, At>) -> Vec<u32> {
     let mut unknown: Vec<_> = places.keys().copied().collect();
     for sequence in definitions.sequences.values_mut().flatten() {

@@ -4,21 +4,19 @@ use super::ordered_set::ordered_set;
 use super::sort::{compare_keys, group_key};
 use super::spread::Spread;
 use super::{Exec, Fail, Sink};
-use crate::expr::{
-    Arithmetic, Env, Expr, Input, compare, divide, finish_json, value_bytes, write_json, write_json_key,
-};
+use crate::expr::{Arithmetic, Env, Expr, Input, compare, finish_json, value_bytes, write_json, write_json_key};
 use crate::memory::check_size;
 use crate::plan::{AggregateCall, AggregateFunction, Node, OrderedSet};
-use crate::types::SessionZone;
+use crate::types::{SessionZone, numeric_error};
 use crate::{SqlError, state};
 use bytes::BytesMut;
-use hotrow_storage::{ArrayBuilder, Decimal, Key, Type, Value};
+use hotrow_storage::{ArrayBuilder, Key, Numeric, Type, Value};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-/// A group of rows, with the values of the expressions by which they are grouped.
+/// A group of rows: the values of the grouping expressions, and the states of the aggregates.
 pub(super) struct Group {
     pub(super) values: Vec<Value<'static>>,
     pub(super) states: Vec<State>,
@@ -37,7 +35,7 @@ pub(super) struct State {
     seen: Option<HashSet<Key>>,
     /// The values that are joined or collected at the end, if the aggregate has an ORDER BY.
     pieces: Vec<Piece>,
-    /// The values of each row from which a function of sorted values makes its result.
+    /// The sort keys of each row, for an ordered-set or hypothetical-set aggregate.
     sorted: Vec<Vec<Value<'static>>>,
     /// The array of the values that have been collected so far.
     array: Option<ArrayBuilder>,
@@ -175,9 +173,13 @@ impl State {
                 };
             }
             AggregateFunction::Min | AggregateFunction::Max => {
-                let wanted = if call.function == AggregateFunction::Min { compare_less } else { compare_greater };
+                let wanted = if call.function == AggregateFunction::Min { Ordering::Less } else { Ordering::Greater };
                 let blanks = matches!(call.result, Type::Char(_));
-                if self.value.is_null() || wanted(&value, &self.value, blanks) {
+                let is_wanted = |order: Ordering| {
+                    // Of equal values that are written differently, the last one counts; of `char`, the first one.
+                    order == wanted || order.is_eq() && !blanks
+                };
+                if self.value.is_null() || is_wanted(compare(&value, &self.value, blanks)) {
                     self.value = value.into_owned();
                 }
             }
@@ -299,7 +301,8 @@ impl State {
         Ok(())
     }
 
-    /// Keeps a row's values for a function of sorted values.
+    /// Keeps the sort keys of a row for an ordered-set or hypothetical-set aggregate. An ordered-set aggregate ignores
+    /// a row with a NULL among its keys.
     fn keep(
         &mut self,
         function: OrderedSet,
@@ -316,7 +319,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns the aggregate's result over all values so far. `row` has the values of the group's expressions.
+    /// Returns the aggregate's result over all values so far. `row` holds the values of the grouping expressions.
     pub(super) fn result(
         mut self,
         call: &AggregateCall,
@@ -346,7 +349,9 @@ impl State {
             AggregateFunction::Sum => {}
             AggregateFunction::Average => {
                 return Ok(match self.value {
-                    Value::Numeric(sum) => Value::Numeric(divide(sum, Decimal::from(self.count))?),
+                    Value::Numeric(sum) => {
+                        Value::Numeric(sum.divide(&Numeric::from(self.count)).map_err(numeric_error)?)
+                    }
                     Value::Float8(sum) => Value::Float8(sum / self.count as f64),
                     Value::Interval(sum) => {
                         Value::Interval(crate::expr::interval_arithmetic::divide(sum, self.count as f64)?)
@@ -359,21 +364,10 @@ impl State {
         if !self.value.is_null() {
             return Ok(self.value);
         }
-        let overflow = |ty: &str| SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("{ty} out of range"));
+        let overflow = || SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range");
         match call.result {
-            Type::Int8 => i64::try_from(self.integer).map(Value::Int8).map_err(|_| overflow("bigint")),
-            _ => {
-                let sum = Decimal::try_from_i128_with_scale(self.integer, 0).map_err(|_| overflow("numeric"))?;
-                Ok(Value::Numeric(sum))
-            }
+            Type::Int8 => i64::try_from(self.integer).map(Value::Int8).map_err(|_| overflow()),
+            _ => Ok(Value::Numeric(self.integer.into())),
         }
     }
-}
-
-fn compare_less(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> bool {
-    compare(left, right, blanks).is_lt()
-}
-
-fn compare_greater(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> bool {
-    compare(left, right, blanks).is_gt()
 }

@@ -168,8 +168,12 @@ impl Ddl<'_> {
         self.add_references(table.name(), column)
     }
 
-    /// Drops a column, and with it the keys, indexes and constraints that it is part of. CASCADE drops the generated
-    /// columns, too, that are computed from it.
+    /// Drops a column, together with the table's own keys, indexes and constraints that mention it. With CASCADE, also
+    /// drops the foreign keys that refer to it, the generated columns that are computed from it, and the triggers that
+    /// mention it.
+    ///
+    /// # Errors
+    /// 2BP01 if there are any of these and the statement does not say CASCADE.
     pub(super) fn drop_column(
         &mut self,
         table: &Arc<Table>,
@@ -325,8 +329,8 @@ impl Ddl<'_> {
         }
     }
 
-    /// Gives a view, a sequence or an index another name, whatever kind of relation the statement says. Returns `false`
-    /// if the name is of none of these.
+    /// Renames a view, a sequence or an index. The statement may name another kind of relation, as in `ALTER TABLE
+    /// my_view RENAME TO …`. Returns `false` if the name is of none of these.
     fn rename_other(&mut self, name: &str, new: &str) -> Result<bool, Fail> {
         if let Some(table) = self.view().table_of_index(name) {
             let table = self.owned_table(table.name())?;
@@ -531,7 +535,8 @@ fn no_identity(table: &Table, at: usize, is_identity: bool) -> SqlError {
     SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
 }
 
-/// Fails if a table is a materialized view, and the operation would change more of it than its names.
+/// Fails if a table is a materialized view, and the operation changes anything but its names, its owner or its storage
+/// parameters.
 fn check_kind(table: &Table, operation: &AlterTableOperation) -> Result<(), SqlError> {
     use AlterTableOperation as Op;
     let names_only = matches!(

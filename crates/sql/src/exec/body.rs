@@ -16,51 +16,55 @@ use crate::{OutputColumn, SqlError, SqlState, depth, state};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
 
-/// The types of values that a body asks for.
+/// The requirement on the type of a value in a body.
 pub(crate) use crate::bind::body::Wanted;
 
-/// The part of a running body that depends on its form.
+/// The part of the interpreter that depends on the form of the body: planned once (procedures and functions) or as it
+/// was parsed (DO).
 pub(crate) trait Machine {
     /// The form of the body.
     type Form: Form;
     /// The state before a block, which `enter` returns and `leave` restores.
     type Scope;
-    /// A place to which the transaction can be rolled back.
+    /// A savepoint that no client can name.
     type Mark;
 
     /// Returns an error if the client has cancelled the statement.
     fn check(&self) -> Result<(), SqlError>;
-    /// Begins a block or a loop, whose variables hide those around it.
+    /// Begins a block or a loop. The variables that are declared in it hide those of the same name around it.
     fn enter(&mut self) -> Self::Scope;
-    /// Ends a block or a loop.
+    /// Ends a block or a loop, and its variables.
     fn leave(&mut self, scope: Self::Scope);
-    /// Begins a variable of the present block, with its first value, and returns its place in the frame.
+    /// Declares a variable of the present block and computes its first value, or NULL without one. Returns its slots in
+    /// the frame.
     fn declare(&mut self, variable: &Variable<Self>, value: Option<&Computed<Self>>) -> Result<Slots, Fail>;
-    /// Computes a value.
+    /// Evaluates an expression. Returns the value with its type.
     fn evaluate(&mut self, value: &Computed<Self>, wanted: Wanted<'_>) -> Result<(Value<'static>, Type), Fail>;
-    /// Gives a variable the value of an expression.
+    /// Evaluates an expression and assigns the value to a variable, converted to the variable's type.
     fn assign(&mut self, target: &Assigned<Self>, value: &Computed<Self>) -> Result<(), Fail>;
-    /// Returns the place of a variable to which a value of type `from` is to be assigned.
+    /// Finds the variable to which a value of type `from` is to be assigned.
     fn target(&mut self, target: &Assigned<Self>, from: Type) -> Result<Target, Fail>;
-    /// Runs a statement, and assigns its first row to variables. Returns the number of rows.
+    /// Runs a statement, and assigns the columns of its first row to the variables after INTO. Returns the number of
+    /// rows.
     fn run(&mut self, statement: &Executed<Self>) -> Result<u64, Fail>;
-    /// Runs a query and returns its rows.
+    /// Runs the query of a loop and returns all of its rows.
     fn rows(&mut self, query: &Executed<Self>) -> Result<Rows, Fail>;
-    /// Assigns a row of a query to variables, which become NULL without a row.
+    /// Assigns the columns of a query's row to the variables after INTO, or NULL if there is no row. `rows` describes
+    /// the row's columns, if they were not known when the body was planned.
     fn take(&mut self, query: &Executed<Self>, rows: &[OutputColumn], row: Option<RowValues>) -> Result<(), Fail>;
-    /// Returns the values of the variables.
+    /// Returns the frame, which holds the values of the variables.
     fn frame(&mut self) -> Frame<'_>;
-    /// Sets a place to which the transaction can be rolled back.
+    /// Sets a savepoint in the transaction.
     fn mark(&mut self) -> Result<Self::Mark, Fail>;
-    /// Forgets a place. If `undoes` is set, undoes before what the transaction has done since the place was set.
+    /// Releases a savepoint. If `undoes` is set, first undoes what the transaction has done since then.
     fn release(&mut self, mark: Self::Mark, undoes: bool);
     /// Sends the client a notice.
     fn notice(&mut self, notice: Notice) -> Result<(), Fail>;
-    /// Adds to an error where in the body it has arisen: the line, and the kind of the statement.
+    /// Adds to an error the line of the body where it arose, and the kind of the statement there.
     fn locate(&self, fail: Fail, line: usize, what: &str) -> Fail;
 }
 
-/// The result of a running body that is rows.
+/// The rows that a body adds to its result by RETURN NEXT and RETURN QUERY.
 pub(crate) trait Returning<F: Form> {
     /// Adds a row to the result.
     fn add(&mut self, row: &[Value<'static>]) -> Result<(), Fail>;
@@ -77,37 +81,37 @@ type Variable<M> = <<M as Machine>::Form as Form>::Variable;
 pub(crate) struct Frame<'f> {
     /// The values, by slot.
     pub(crate) values: &'f mut Vec<Value<'static>>,
-    /// The slot of `found`.
+    /// The slot of the variable `found`.
     pub(crate) found: usize,
     /// The styles in which values are read and shown.
     pub(crate) styles: Styles,
 }
 
-/// The values of a row.
+/// The values of a row's columns.
 pub(crate) type RowValues = Vec<Value<'static>>;
 
 /// The rows of a loop's query.
 #[derive(Default)]
 pub(crate) struct Rows {
     pub(crate) rows: Vec<RowValues>,
-    /// The columns of the query, if they are known only now.
+    /// The columns of the rows. Empty if they were known when the body was planned.
     pub(crate) columns: Vec<OutputColumn>,
 }
 
-/// Where a body goes on after a statement.
+/// The point where a body continues after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow<'b> {
-    /// With the next statement.
+    /// The next statement.
     Next,
-    /// After the loop, or the block of the label.
+    /// The statement after the loop or block with this label, or after the innermost loop.
     Exit(Option<&'b str>),
-    /// With the next round of the loop.
+    /// The next round of the loop with this label, or of the innermost loop.
     Continue(Option<&'b str>),
-    /// Nowhere.
+    /// The end of the body.
     Return,
 }
 
-/// Runs a body. Returns the values after RETURN, or `None` if the body ended without any.
+/// Runs a body. Returns the values after RETURN, or `None` if the body ended without any values.
 pub(crate) fn run_body<M: Machine + Returning<M::Form>>(
     machine: &mut M,
     block: &Block<M::Form>,
@@ -126,7 +130,10 @@ pub(crate) fn fill(frame: &mut Frame<'_>, into: &[Target], row: Option<Vec<Value
     Ok(())
 }
 
-/// Assigns a value to a variable.
+/// Assigns a value to a variable, converted from the type `target.from` to the variable's type.
+///
+/// # Errors
+/// 22004 if the variable is NOT NULL and the value is NULL, or the errors of the conversion.
 pub(crate) fn store(frame: &mut Frame<'_>, target: &Target, value: Value<'static>) -> Result<(), Fail> {
     let value = cast(value, target.from, target.to, Strictness::Assignment, frame.styles)?.into_owned();
     check_not_null(&value, target.not_null.as_deref())?;
@@ -134,7 +141,7 @@ pub(crate) fn store(frame: &mut Frame<'_>, target: &Target, value: Value<'static
     Ok(())
 }
 
-/// Checks the value of a variable. `not_null` is the variable's name if it refuses NULL.
+/// Fails with 22004 if the value is NULL and the variable refuses NULL. `not_null` is the name of such a variable.
 pub(crate) fn check_not_null(value: &Value<'_>, not_null: Option<&str>) -> Result<(), SqlError> {
     match not_null.filter(|_| matches!(value, Value::Null)) {
         None => Ok(()),
@@ -145,13 +152,16 @@ pub(crate) fn check_not_null(value: &Value<'_>, not_null: Option<&str>) -> Resul
     }
 }
 
-/// Returns the error for a statement with several rows where one is wanted.
+/// Returns the error P0003, for a query that returned more than one row where one is allowed.
 pub(crate) fn too_many_rows() -> SqlError {
     SqlError::new(state::TOO_MANY_ROWS, "query returned more than one row")
         .hint("Make sure the query returns a single row, or use LIMIT 1.")
 }
 
-/// Checks that INTO STRICT has exactly one row.
+/// Checks that a statement with INTO STRICT returned exactly one row.
+///
+/// # Errors
+/// P0002 if there was no row, P0003 if there were several.
 pub(crate) fn check_strict(rows: u64) -> Result<(), SqlError> {
     match rows {
         0 => Err(SqlError::new(state::NO_DATA_FOUND, "query returned no rows")),
@@ -163,11 +173,11 @@ pub(crate) fn check_strict(rows: u64) -> Result<(), SqlError> {
 /// The state of a running body.
 struct Runner<'r, M> {
     machine: &'r mut M,
-    /// The errors that are handled, the innermost last.
+    /// The errors whose handlers are running, that of the innermost handler last.
     handled: Vec<SqlError>,
-    /// The number of rows of the last statement.
+    /// The number of rows of the last statement, for `GET DIAGNOSTICS … = ROW_COUNT`.
     row_count: u64,
-    /// The values after RETURN.
+    /// The values after RETURN, if there were any.
     returned: Option<RowValues>,
 }
 
@@ -192,7 +202,8 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
         Ok(())
     }
 
-    /// Runs the statements of a block, and the handler of their error if there is one.
+    /// Runs the statements of a block. If one fails with an error for which the block has a handler, undoes the
+    /// statements and runs the handler.
     fn guarded<'b>(&mut self, block: &'b Block<M::Form>) -> Result<Flow<'b>, Fail> {
         if block.handlers.is_empty() {
             return self.steps(&block.steps);
@@ -234,7 +245,7 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
         flow
     }
 
-    /// Declares variables with texts as their values.
+    /// Declares two variables whose values are these texts.
     fn texts(&mut self, variables: [(&Variable<M>, String); 2]) -> Result<(), Fail> {
         for (variable, text) in variables {
             let slots = self.machine.declare(variable, None)?;
@@ -260,7 +271,7 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
                     self.machine.leave(scope);
                     flow?
                 }
-                // The error that is reported again has its place.
+                // An error that is raised again already contains its place.
                 kind @ StepKind::Raise(Raise { again: true, .. }) if !self.handled.is_empty() => self.step(kind)?,
                 kind => self.step(kind).map_err(|fail| self.machine.locate(fail, step.line, kind.name()))?,
             };
@@ -271,7 +282,7 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
         Ok(Flow::Next)
     }
 
-    /// Runs a statement that has no statements in it.
+    /// Runs a statement that contains no other statements.
     fn step<'b>(&mut self, kind: &'b StepKind<M::Form>) -> Result<Flow<'b>, Fail> {
         match kind {
             StepKind::Run(statement) => self.row_count = self.machine.run(statement)?,
@@ -375,7 +386,8 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
         }
     }
 
-    /// Runs the statements of a loop once. Returns where the body goes on if the loop ends.
+    /// Runs the statements of a loop once. Returns `None` if the loop goes on, and otherwise the point where the body
+    /// continues.
     fn round<'b>(&mut self, looped: &'b Loop<M::Form>) -> Result<Option<Flow<'b>>, Fail> {
         let is_it = |label: Option<&str>| label.is_none() || label == looped.label.as_deref();
         self.machine.check()?;
@@ -387,7 +399,10 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
         })
     }
 
-    /// Computes the numbers of a range: the first, the last and the step.
+    /// Evaluates the bounds of a FOR loop over integers. Returns the first number, the last number and the step.
+    ///
+    /// # Errors
+    /// 22004 if one of them is NULL, 22023 if the step is not greater than zero.
     fn range(
         &mut self,
         from: &Computed<M>,
@@ -410,7 +425,7 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
         Ok((from, to, by))
     }
 
-    /// Runs the rounds of a loop over the numbers of a range.
+    /// Runs a FOR loop over the integers of a range, with the integer in `slot`, and sets `found`.
     fn numbers<'b>(
         &mut self,
         looped: &'b Loop<M::Form>,
@@ -427,7 +442,7 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
         Ok(flow.unwrap_or(Flow::Next))
     }
 
-    /// Runs the rounds of a loop over rows.
+    /// Runs a FOR loop over the rows of a query.
     fn rows<'b>(
         &mut self,
         looped: &'b Loop<M::Form>,
@@ -451,7 +466,7 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
         frame.values[frame.found] = Value::Bool(found);
     }
 
-    /// Computes a value and shows it as text. Returns `None` for NULL.
+    /// Evaluates an expression and formats its value as text. Returns `None` for NULL.
     fn text(&mut self, value: &Computed<M>) -> Result<Option<String>, Fail> {
         let (value, ty) = self.machine.evaluate(value, Wanted::Any)?;
         if matches!(value, Value::Null) {
@@ -503,7 +518,7 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
                 ErrorPart::Constraint => error.about().constraint = Some(text),
                 ErrorPart::Table => error.about().table = text,
                 ErrorPart::Schema => error.about().schema = text,
-                // These are no options.
+                // RAISE has no such options.
                 ErrorPart::Context | ErrorPart::DataType => {}
             }
         }
@@ -527,7 +542,7 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
         }
     }
 
-    /// Puts values between the parts of a message.
+    /// Returns the message of RAISE: its parts with the values between them.
     fn message(&mut self, parts: &[String], values: &[Computed<M>]) -> Result<String, Fail> {
         let mut message = parts.first().cloned().unwrap_or_default();
         for (value, part) in values.iter().zip(parts.iter().skip(1)) {
@@ -537,7 +552,7 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
         Ok(message)
     }
 
-    /// Gives a variable a fact of GET DIAGNOSTICS.
+    /// Assigns an item of GET DIAGNOSTICS to a variable.
     fn diagnose(&mut self, target: &Assigned<M>, fact: Fact) -> Result<(), Fail> {
         let (value, ty) = match fact {
             Fact::RowCount => (Value::Int8(self.row_count as i64), Type::Int8),

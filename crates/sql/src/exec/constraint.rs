@@ -20,7 +20,7 @@ use sqlparser::ast;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// The objects that are to be dropped, and the foreign keys and columns that would have to be dropped with them.
+/// The objects that depend on objects which a statement is about to drop.
 #[derive(Default)]
 pub(super) struct Dependents {
     /// The name that messages give to the object; empty if there are several.
@@ -32,9 +32,9 @@ pub(super) struct Dependents {
 /// An object that depends on another one.
 enum Dependent {
     Key(Referrer),
-    /// The column of a table, by the names of both.
+    /// A column: the full name of its table, and its own name.
     Column(String, String),
-    /// The trigger of a table, by the names of both.
+    /// A trigger: the full name of its table, and its own name.
     Trigger(String, String),
 }
 
@@ -49,13 +49,13 @@ impl Dependents {
         self.list.push((Dependent::Key(referrer), on.to_owned()));
     }
 
-    /// Adds a column that depends on the object `on`.
+    /// Adds a column that depends on the object that messages call `on`.
     pub(super) fn push_column(&mut self, table: &Table, column: usize, on: &str) {
         let column = table.schema.columns[column].name.clone();
         self.list.push((Dependent::Column(table.name().to_owned(), column), on.to_owned()));
     }
 
-    /// Adds a trigger that depends on the object `on`.
+    /// Adds a trigger that depends on the object that messages call `on`.
     pub(super) fn push_trigger(&mut self, table: &Table, trigger: &str, on: &str) {
         self.list.push((Dependent::Trigger(table.name().to_owned(), trigger.to_owned()), on.to_owned()));
     }
@@ -229,10 +229,10 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Drops the objects that depend on objects that are to be dropped.
+    /// Drops the dependent objects, and sends a notice that lists them.
     ///
     /// # Errors
-    /// There are such objects, and the statement does not say CASCADE.
+    /// 2BP01 if there are any and the statement does not say CASCADE.
     pub(super) fn drop_dependent_objects(&mut self, dependents: Dependents, cascade: bool) -> Result<(), Fail> {
         let Dependents { subject, list } = dependents;
         if list.is_empty() {
@@ -460,10 +460,10 @@ fn are_compatible(from: Type, to: Type) -> bool {
     family(&Type::is_integer) || family(&floats) || family(&times) || can_cast(from, to, Strictness::Implicit)
 }
 
-/// Checks that no action of a foreign key would give a generated column a value.
+/// Checks that no action of a foreign key would assign a value to a generated column.
 ///
 /// # Errors
-/// 42601
+/// 42601 if one would.
 fn check_actions(table: &Table, key: &ForeignKey) -> Result<(), SqlError> {
     use ReferentialAction::{Cascade, SetDefault, SetNull};
     if !key.columns.iter().any(|&column| table.is_generated(column)) {

@@ -96,7 +96,7 @@ impl Exec<'_> {
     }
 
     /// Runs the statement of a COPY TO STDOUT that changes or locks rows, before the first row is sent. Returns the
-    /// rows of its result. `waits` says whether it waits for other transactions' changes of rows.
+    /// rows of its result. `waits` says whether the statement waits for other transactions' changes of rows.
     pub(crate) fn changed(&mut self, plan: &Plan, waits: bool) -> Result<Kept, Fail> {
         let memory = self.env.memory;
         self.in_time(waits, |exec| {
@@ -110,7 +110,8 @@ impl Exec<'_> {
         })
     }
 
-    /// Runs COPY TO STDOUT: sends kept rows to the client, and returns their number.
+    /// Runs the second part of a COPY TO STDOUT whose statement has run: sends its rows to the client, and returns
+    /// their number.
     pub(crate) fn copy_kept(
         &mut self,
         rows: &Kept,

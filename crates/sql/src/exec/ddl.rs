@@ -58,7 +58,7 @@ impl Draft {
         at
     }
 
-    /// Takes a column away. Nothing may refer to it any more but its default and its expression.
+    /// Removes a column, with its default and its expression. Nothing else may refer to it any more.
     pub(super) fn remove_column(&mut self, at: usize) {
         self.rules.identities.retain(|(identity, _)| *identity != at);
         self.rules.computed.retain(|computed| computed.column != at);
@@ -69,7 +69,7 @@ impl Draft {
         self.renumber(&|position| *position -= usize::from(*position > at));
     }
 
-    /// Changes the position of each column wherever the definition has it.
+    /// Applies `change` to each position of a column in the definition.
     fn renumber(&mut self, change: &dyn Fn(&mut usize)) {
         let Draft { schema, rules, partition_key } = self;
         schema.key.iter_mut().for_each(change);

@@ -1,4 +1,4 @@
-//! CREATE and DROP of procedures and functions.
+//! CREATE, ALTER and DROP of procedures and functions, and comments on them.
 
 use super::Fail;
 use super::ddl::Ddl;
@@ -19,8 +19,9 @@ use hotrow_storage::Type;
 use hotrow_sync::Arc;
 
 impl Ddl<'_> {
-    /// Runs CREATE [OR REPLACE] PROCEDURE or FUNCTION. Everything that the body names must exist, unless it is that of
-    /// a function in PL/pgSQL, or `check_function_bodies` is off: then the body is bound when it is called.
+    /// Runs CREATE [OR REPLACE] PROCEDURE or FUNCTION. Binds the body, so that everything that it names must exist. The
+    /// body of a PL/pgSQL function is bound only when the function is called, and so are all bodies if
+    /// `check_function_bodies` is off.
     pub(crate) fn create_procedure(&mut self, create: &CreateProcedure) -> Result<&'static str, Fail> {
         self.check_memory()?;
         let name = self.lasting_place(&create.name)?;
@@ -39,7 +40,7 @@ impl Ddl<'_> {
                 let draft = define_function(written, &arguments, self.view())?;
                 match &draft.returns {
                     Returns::Value(ty) => self.keep_type(*ty)?,
-                    // Nobody else changes the relation before the function is there.
+                    // Locked below, so that no other transaction changes the relation before the function is defined.
                     Returns::RowOf(name) if is_temporary(name) => {
                         return Err(needs_temporary("a function").into());
                     }
@@ -76,7 +77,8 @@ impl Ddl<'_> {
         Ok(create.tag())
     }
 
-    /// Runs DROP PROCEDURE, DROP FUNCTION or DROP ROUTINE. A body that calls a dropped one fails when it does so.
+    /// Runs DROP PROCEDURE, DROP FUNCTION or DROP ROUTINE. A body that calls a dropped routine stays, and fails when it
+    /// is called.
     pub(crate) fn drop_procedures(&mut self, drop: &DropProcedures) -> Result<&'static str, Fail> {
         for routine in &drop.procedures {
             match self.locked_routine(drop.kind, routine) {
@@ -94,11 +96,11 @@ impl Ddl<'_> {
         Ok(drop.tag())
     }
 
-    /// Drops a procedure or function, and with it the triggers that run it and the views and defaults that call it if
-    /// `cascade` is set.
+    /// Drops a procedure or function. With `cascade`, also drops the triggers that run it, and the views and defaults
+    /// that call it.
     ///
     /// # Errors
-    /// 2BP01 if there are any and `cascade` is not set.
+    /// 2BP01 if there are any of these and `cascade` is not set.
     pub(super) fn drop_routine(&mut self, known: &Procedure, cascade: bool) -> Result<(), Fail> {
         self.lock(&lock_of(&known.name), Mode::Exclusive)?;
         self.drop_triggers_of(known, cascade)?;
@@ -149,17 +151,18 @@ impl Ddl<'_> {
         columns
     }
 
-    /// Names the default of a column for messages.
+    /// Returns the name that messages give to the default of a column.
     fn of_default(&self, (table, at): &(String, usize)) -> String {
         let known = self.view().table(table);
         let column = known.and_then(|table| table.schema.columns.get(*at).map(|column| column.name.clone()));
         format!("default value for column {} of table {}", column.unwrap_or_default(), self.view().written(table))
     }
 
-    /// Locks the functions that a new default calls, so that they stay until the default is there.
+    /// Locks the functions that a new default calls, so that no other transaction drops them before the default is
+    /// defined.
     ///
     /// # Errors
-    /// 42883 if one of them is gone.
+    /// 42883 if one of them no longer exists.
     pub(super) fn lock_functions(&mut self, default: &DefaultValue) -> Result<(), Fail> {
         let functions = default.calling().map(|(written, _)| &written.functions[..]).unwrap_or_default();
         for (name, keys) in functions {
@@ -183,7 +186,8 @@ impl Ddl<'_> {
 }
 
 impl Ddl<'_> {
-    /// Returns the types that a statement lists for the arguments of a procedure or function; none if it lists none.
+    /// Returns the types of arguments by which a statement names a procedure or function. The list is empty if the
+    /// statement has none.
     fn types(&self, routine: &RoutineName) -> Result<Vec<Type>, SqlError> {
         argument_types(routine.types.as_deref().unwrap_or_default(), self.view())
     }
@@ -238,7 +242,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// Runs COMMENT ON FUNCTION, PROCEDURE or ROUTINE. Calls that are planned are planned anew.
+    /// Runs COMMENT ON FUNCTION, PROCEDURE or ROUTINE. Cached plans that call the routine become out of date.
     pub(super) fn comment_routine(
         &mut self,
         kind: RoutineKind,
@@ -273,8 +277,10 @@ impl Ddl<'_> {
         }
     }
 
-    /// Drops the functions whose result is rows of a relation that is dropped. Fails if there are any and `cascade` is
-    /// not set.
+    /// Drops the functions that return rows of a relation which is being dropped.
+    ///
+    /// # Errors
+    /// 2BP01 if there are any and `cascade` is not set.
     pub(super) fn drop_functions_of(&mut self, relation: &str, kind: &str, cascade: bool) -> Result<(), Fail> {
         for function in self.locked_functions_of(relation)? {
             if !cascade {
@@ -292,7 +298,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Gives the functions whose result is rows of a relation the relation's new name.
+    /// Puts the new name of a relation into the functions that return rows of it.
     pub(super) fn rename_in_functions(&mut self, relation: &str, new: &str) -> Result<(), Fail> {
         for function in self.locked_functions_of(relation)? {
             let renamed = Arc::new(function.with_row_of(new));
@@ -301,7 +307,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Locks the functions whose result is rows of a relation. Returns them as they are then, ordered by their keys.
+    /// Locks the functions that return rows of a relation. Returns them as they are under the locks, ordered by their
+    /// keys.
     fn locked_functions_of(&mut self, relation: &str) -> Result<Vec<Arc<Procedure>>, Fail> {
         let names = |functions: &[Arc<Procedure>]| functions.iter().map(|known| known.name.clone()).collect::<Vec<_>>();
         let mut functions = self.functions_of(relation);
@@ -318,7 +325,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// Returns the functions whose result is rows of a relation, ordered by their keys.
+    /// Returns the functions that return rows of a relation, ordered by their keys.
     fn functions_of(&self, relation: &str) -> Vec<Arc<Procedure>> {
         let returns = |function: &FunctionTraits| matches!(&function.returns, Returns::RowOf(of) if **of == *relation);
         let mut functions = self.view().procedures();
@@ -327,8 +334,8 @@ impl Ddl<'_> {
         functions
     }
 
-    /// Gives a procedure or function another full name. Triggers go on to run it, and views and defaults to call it.
-    /// Bodies that call it mean the old name.
+    /// Changes the full name of a procedure or function. Triggers, views and defaults that use it follow. Bodies do
+    /// not: the old name in them no longer means this routine.
     pub(super) fn move_routine(&mut self, known: &Procedure, new: &str) -> Result<(), Fail> {
         self.lock(&lock_of(&known.name), Mode::Exclusive)?;
         self.lock(&lock_of(new), Mode::Exclusive)?;
@@ -363,12 +370,12 @@ impl Ddl<'_> {
     }
 }
 
-/// Whether an error says that what is to be dropped does not exist.
+/// Whether an error says that the object to be dropped does not exist.
 fn is_missing(error: &SqlError) -> bool {
     [state::UNDEFINED_FUNCTION, state::INVALID_SCHEMA_NAME].contains(&error.state)
 }
 
-/// Returns the error for a procedure or function that does not exist.
+/// Returns the error 42883 for a procedure or function that does not exist.
 fn undefined(kind: RoutineKind, name: &RelationName, types: Option<&[Type]>) -> SqlError {
     let word = kind.word();
     let message = match types {
@@ -381,7 +388,11 @@ fn undefined(kind: RoutineKind, name: &RelationName, types: Option<&[Type]>) -> 
     SqlError::new(state::UNDEFINED_FUNCTION, message)
 }
 
-/// Checks that a procedure or function may take the place of one with the same types of arguments.
+/// Checks that `new` may replace `known`, which has the same name and the same types of arguments.
+///
+/// # Errors
+/// 42723 if the statement does not say OR REPLACE, 42809 if one is a procedure and the other a function, 42P13 if the
+/// arguments or the result differ in a way that callers would notice.
 fn check_replaced(known: &Procedure, new: &Procedure, replace: bool) -> Result<(), SqlError> {
     let outputs = |procedure: &Procedure| {
         let output = |(_, output): (usize, &Argument)| (output.name.clone(), output.ty);

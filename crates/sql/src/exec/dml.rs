@@ -42,7 +42,7 @@ impl Exec<'_> {
         }
     }
 
-    /// Inserts the rows of a query. Returns their number.
+    /// Runs a query to its end and inserts its rows. Returns the number of inserted rows.
     pub(crate) fn fill(&mut self, insert: &Insert, query: &Node, sink: Sink<'_>) -> Result<u64, Fail> {
         // Runs the query to its end first: it may read the table that the statement fills.
         let mut rows = Vec::new();
@@ -125,9 +125,9 @@ impl Exec<'_> {
         Ok(count)
     }
 
-    /// Changes rows by calling `change`. If the statement concerns foreign keys, then checks them and runs their
-    /// actions. Fires the triggers that fire once for the statement, of which `event` tells the kind and the columns
-    /// that are set, and those that fire after changes of rows.
+    /// Changes rows by calling `change`, and then checks foreign keys, runs their actions and fires the triggers that
+    /// fire after changes of rows. Also fires the triggers of the whole statement, before and after that. `event` and
+    /// `assignments` say which triggers of the whole statement are due. Without a `graph`, only calls `change`.
     fn with_events<'g>(
         &mut self,
         graph: Option<&'g Arc<Graph>>,
@@ -162,7 +162,7 @@ impl Exec<'_> {
         if let Some(returning) = &delete.returning
             && events.as_ref().is_some_and(|events| events.triggers().is_some())
         {
-            // A trigger may keep the row.
+            // A trigger may prevent the deletion of the row.
             let Some(found) = self.txn.read_for_update(table.id, key)? else { return Ok(false) };
             let mut row = Row::new(&table.layout);
             row.copy_from(found);
@@ -365,8 +365,8 @@ pub(crate) struct Inserter<'i> {
     defaulted: Vec<usize>,
     /// The rows that ON CONFLICT DO UPDATE has inserted or changed.
     written: HashSet<Key>,
-    /// The changes that foreign keys have to check or to act on, and those after which triggers fire; `None` if the
-    /// statement concerns neither.
+    /// The changes that foreign keys have to check or to act on, and those after which triggers fire. `None` if no
+    /// foreign key and no trigger concerns the statement.
     events: Option<Events<'i>>,
 }
 
@@ -379,7 +379,7 @@ impl<'i> Inserter<'i> {
         Self { insert, env, row, defaulted, written: HashSet::new(), events }
     }
 
-    /// Fires the triggers that fire before the statement.
+    /// Begins the statement: fires the triggers that fire once, before its first row.
     pub(crate) fn begin(&self, exec: &mut Exec<'_>) -> Result<(), Fail> {
         self.at_statement(TriggerTime::Before, exec)
     }
@@ -403,7 +403,8 @@ impl<'i> Inserter<'i> {
         self.at_statement(TriggerTime::After, exec)
     }
 
-    /// Ends the statement as [`finish`](Self::finish) does, so that it can be ended again if that is undone.
+    /// Checks and fires as [`finish`](Self::finish) does, but keeps the inserter. If the effects are undone, the call
+    /// can be repeated.
     pub(crate) fn check(&self, exec: &mut Exec<'_>) -> Result<(), Fail> {
         self.events.clone().map_or(Ok(()), |events| exec.settle(events))?;
         self.at_statement(TriggerTime::After, exec)
@@ -414,12 +415,12 @@ impl<'i> Inserter<'i> {
         (0..self.defaulted.len()).try_for_each(|at| self.set_default(exec, self.defaulted[at]))
     }
 
-    /// Exchanges the list of consequences with another one.
+    /// Exchanges the list of events with that of the caller, so that several inserters of one statement share a list.
     pub(super) fn swap_events(&mut self, events: &mut Option<Events<'i>>) {
         std::mem::swap(&mut self.events, events);
     }
 
-    /// Gives a column its default.
+    /// Sets a column of the row to its default, or to NULL if it has none.
     pub(super) fn set_default(&mut self, exec: &mut Exec<'_>, column: usize) -> Result<(), Fail> {
         let value = match self.insert.defaults.get(column) {
             Some(Some(default)) if default.has_subquery() => {
@@ -536,7 +537,7 @@ impl Exec<'_> {
     }
 }
 
-/// Sets the columns of an UPDATE in a row, if it satisfies the filter.
+/// Assigns the new values of an UPDATE to a row if it satisfies the filter. Returns whether it does.
 fn assign_row(
     update: &Update,
     filter: Option<&Expr>,
@@ -600,15 +601,15 @@ fn answer(
     Ok(())
 }
 
-/// Computes the columns that are made from others, and checks that the row satisfies NOT NULL and the CHECK constraints
-/// of its table.
+/// Computes the generated columns of a new row, checks NOT NULL and the CHECK constraints, and then computes the hidden
+/// columns.
 fn complete_row(table: &Table, rules: &RowRules, row: &mut RowMut<'_>, env: &Env<'_>) -> Result<(), SqlError> {
     compute(&rules.generated, row, env)?;
     check_row(table, rules, row.as_ref(), env)?;
     compute(&rules.hidden, row, env)
 }
 
-/// Sets computed columns of a row to their values.
+/// Computes columns of a row in this order, each over the values of the columns so far.
 pub(super) fn compute(columns: &[(usize, Expr)], row: &mut RowMut<'_>, env: &Env<'_>) -> Result<(), SqlError> {
     for (column, expr) in columns {
         let value = expr.eval(env, &Input::Row(row.as_ref()))?.into_owned();

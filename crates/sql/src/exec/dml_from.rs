@@ -65,12 +65,13 @@ impl Exec<'_> {
 }
 
 impl Exec<'_> {
-    /// Whether another part of the statement has changed a row.
+    /// Whether a part of the statement has already inserted, updated or deleted a row. Always false unless the
+    /// statement's WITH changes rows.
     pub(super) fn has_changed(&self, table: &Table, key: &Key) -> bool {
         unseen(&self.env).is_some_and(|unseen| unseen.has_changed(table.id, key))
     }
 
-    /// Notes that the statement has updated or deleted a row.
+    /// Records that the statement has updated or deleted a row, for its other parts.
     pub(super) fn altered(&self, table: &Table, key: &Key) {
         if let Some(unseen) = unseen(&self.env) {
             unseen.alter(table.id, key.clone());
@@ -78,7 +79,7 @@ impl Exec<'_> {
     }
 }
 
-/// Returns the row to change as the query saw it, whose columns are the last values of the query's row.
+/// Returns the row to change as the query read it. Its columns are the last values of the query's row.
 fn seen<'r>(table: &Table, beside: &'r [Value<'static>]) -> Input<'r> {
     Input::Values(&beside[beside.len() - table.schema.columns.len()..])
 }

@@ -1,5 +1,5 @@
-//! EXECUTE in bodies: statements whose text is computed. DO runs statements of all kinds, a procedure or function those
-//! that read or change rows.
+//! EXECUTE in bodies: statements whose text is computed. DO runs statements of almost all kinds. A procedure or
+//! function runs those that read or change rows, CALL, NOTIFY, LISTEN and UNLISTEN.
 
 use super::body::RowValues;
 use super::{Exec, Fail, lock_outcome};
@@ -20,10 +20,10 @@ use hotrow_storage::{Type, Value};
 use hotrow_txn::Abort;
 use std::ops::Range;
 
-/// Returns the text after EXECUTE. `ty` is the type of its value.
+/// Returns the text of the statement that EXECUTE is to run. `ty` is the type of the value.
 ///
 /// # Errors
-/// 22004 if it is NULL, 42804 if it is no text.
+/// 22004 if the value is NULL, 42804 if it is no text.
 pub(crate) fn computed_text(value: Value<'static>, ty: Type) -> Result<String, SqlError> {
     match value {
         Value::Text(text) if ty.is_text() => Ok(text.into_owned()),
@@ -35,7 +35,11 @@ pub(crate) fn computed_text(value: Value<'static>, ty: Type) -> Result<String, S
     }
 }
 
-/// Reads the one statement of a text. Returns also the tokens of the text, and the statement's among them.
+/// Parses a text that contains one statement. Also returns the tokens of the text, and the range of the statement's
+/// tokens.
+///
+/// # Errors
+/// 0A000 if the text contains several statements, or the errors of the parser.
 pub(crate) fn only_statement(text: &str) -> Result<(Parsed, Vec<Token>, Range<usize>), SqlError> {
     let mut tokens = Vec::new();
     tokenize(text, &mut tokens)?;
@@ -48,7 +52,10 @@ pub(crate) fn only_statement(text: &str) -> Result<(Parsed, Vec<Token>, Range<us
     Ok((parsed, tokens, range))
 }
 
-/// Checks that USING gives all parameters of a statement, which have these types.
+/// Checks that EXECUTE … USING has a value for each parameter of its statement. `types` are the types of the values.
+///
+/// # Errors
+/// 42P02 if there are fewer values than parameters.
 pub(crate) fn check_parameters(statement: &Statement, types: &[Option<Type>]) -> Result<(), SqlError> {
     if statement.params.len() <= types.len() {
         return Ok(());
@@ -57,7 +64,7 @@ pub(crate) fn check_parameters(statement: &Statement, types: &[Option<Type>]) ->
     Err(SqlError::new(state::UNDEFINED_PARAMETER, message))
 }
 
-/// Adds the text of a statement of the body to its error.
+/// Adds the text of the body's statement that failed to the context of its error.
 pub(crate) fn within_statement(fail: Fail, text: &str) -> Fail {
     match fail {
         Fail::Sql(error) if error.state != state::INVALID_TRANSACTION_TERMINATION => {
@@ -72,7 +79,7 @@ pub(crate) fn within_statement(fail: Fail, text: &str) -> Fail {
     }
 }
 
-/// A statement of EXECUTE, ready to run.
+/// The statement of an EXECUTE, ready to run.
 pub(super) enum Ready {
     /// A plan whose tables are locked, with the values of its parameters.
     Plan(Box<Statement>, Vec<Value<'static>>),
@@ -81,7 +88,10 @@ pub(super) enum Ready {
 }
 
 impl Exec<'_> {
-    /// Plans the statement of a computed text. The tables of the plan are locked. The parameters have these types.
+    /// Plans the statement in a computed text and locks its tables. `types` are the types of the parameters.
+    ///
+    /// # Errors
+    /// 0A000 for a statement that functions cannot run, such as DDL, or the errors of parsing and planning.
     pub(super) fn ready(
         &mut self,
         text: &str,
@@ -126,7 +136,7 @@ impl Exec<'_> {
     }
 }
 
-/// Makes an abort of an error that gives up the transaction, so that no handler takes it.
+/// Turns a deadlock or a serialization failure back into an abort, which no exception handler of the body takes.
 fn given_up(error: SqlError) -> Fail {
     match error.state {
         state::DEADLOCK_DETECTED => Abort::Deadlock.into(),
@@ -135,14 +145,14 @@ fn given_up(error: SqlError) -> Fail {
     }
 }
 
-/// Makes the error for a statement that no function can run.
+/// Returns the error 0A000 for a statement that functions cannot run.
 fn not_in_function(text: &str) -> SqlError {
     let word = text.split_whitespace().next().unwrap_or_default().to_uppercase();
     unsupported(&format!("{word} in a procedure")).hint("DO runs statements of all kinds.")
 }
 
-/// Returns the assignments of a row's columns to variables. A value that has no assignment cast to the type of its
-/// variable becomes a text, which the assignment reads.
+/// Returns the targets for assigning a row's columns to variables. If there is no assignment cast from a column's type
+/// to its variable's, replaces the value in `row` by its text, which the assignment parses.
 pub(super) fn assignments(
     into: &[Target],
     columns: &[OutputColumn],

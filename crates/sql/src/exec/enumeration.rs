@@ -26,15 +26,14 @@ use hotrow_sync::Arc;
 use sqlparser::ast;
 use std::fmt::Display;
 
-/// The definitions that depend on a type.
+/// The definitions that depend on an enumerated type.
 #[derive(Default)]
 struct Users {
     /// The columns of the type or of its array type: the full name of the table, and the column's name.
     columns: Vec<(String, String)>,
-    /// The columns whose defaults depend on the type.
+    /// The columns whose defaults depend on the type: the full name of the table, and the column's name.
     defaults: Vec<(String, String)>,
-    /// The views that have columns of the type or mention it.
-    /// The views, each with the word for its kind.
+    /// The views that have columns of the type or mention it, each with the word for its kind.
     views: Vec<(Arc<StoredView>, &'static str)>,
     /// The procedures and functions that mention the type.
     routines: Vec<Arc<Procedure>>,
@@ -54,10 +53,13 @@ impl Ddl<'_> {
         }
     }
 
-    /// Keeps other transactions from changing or dropping an enumerated type, or that of an array's elements, until
-    /// this transaction ends. Each definition that gets a value of the type, a label or the type's name keeps the type
-    /// first: otherwise a change of the type that looks for its users could miss the definition. Fails if the type is
-    /// gone.
+    /// Locks an enumerated type, or the element type of an array, in shared mode: until this transaction ends, no other
+    /// transaction changes or drops it. Does nothing for any other type. A definition that gets a value of the type, a
+    /// label or the type's name locks the type first. Otherwise another transaction that changes the type could
+    /// overlook the definition.
+    ///
+    /// # Errors
+    /// 42704 if the type no longer exists.
     pub(super) fn keep_type(&mut self, ty: Type) -> Result<(), Fail> {
         let Some(id) = enumeration(ty) else { return Ok(()) };
         let gone = || undefined_type(&ty.to_string());
@@ -69,12 +71,13 @@ impl Ddl<'_> {
         }
     }
 
-    /// Keeps the types of a table's columns, whose labels an expression over the columns may mention.
+    /// Locks the types of a table's columns as [`keep_type`](Self::keep_type) does. An expression over the columns may
+    /// mention labels of these types.
     pub(super) fn keep_types_of(&mut self, table: &Table) -> Result<(), Fail> {
         table.schema.columns.iter().try_for_each(|column| self.keep_type(column.ty))
     }
 
-    /// Keeps the types that an expression or a query mentions by their names.
+    /// Locks the types that an expression or a query mentions by name, as [`keep_type`](Self::keep_type) does.
     pub(super) fn keep_mentioned(&mut self, syntax: &impl Display) -> Result<(), Fail> {
         if self.view().enumerations().is_empty() {
             return Ok(());
@@ -87,7 +90,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Keeps the types that the expressions of a table's definition mention by their names.
+    /// Locks the types that the expressions of a table's definition mention by name, as [`keep_type`](Self::keep_type)
+    /// does.
     pub(super) fn keep_types_in_rules(&mut self, rules: &Rules) -> Result<(), Fail> {
         for default in rules.defaults.iter().flatten() {
             if let DefaultSource::Written(written, _) = &default.source {
@@ -97,7 +101,8 @@ impl Ddl<'_> {
         rules.row_expressions().try_for_each(|value| self.keep_mentioned(&*value.expression.syntax))
     }
 
-    /// Keeps the types of which a view has values, whose labels it mentions, or which it mentions by their names.
+    /// Locks the types on which a view may depend, as [`keep_type`](Self::keep_type) does: those of its columns, those
+    /// of the columns of its tables, and those that it mentions by name.
     pub(super) fn keep_types_of_view(&mut self, view: &StoredView) -> Result<(), Fail> {
         view.columns.iter().try_for_each(|column| self.keep_type(column.ty))?;
         for relation in &view.relations {
@@ -108,7 +113,10 @@ impl Ddl<'_> {
         self.keep_mentioned(&*view.query)
     }
 
-    /// Returns the enumerated type that a name means, locked exclusively.
+    /// Locks the enumerated type of this name in exclusive mode, and returns it.
+    ///
+    /// # Errors
+    /// 42704 if there is no such type.
     pub(super) fn owned_enumeration(&mut self, written: &RelationName) -> Result<Arc<EnumType>, Fail> {
         let parts = written.parts();
         let missing = || undefined_type(&parts.join("."));
@@ -117,8 +125,8 @@ impl Ddl<'_> {
         Ok(self.view().enumeration(&name).ok_or_else(missing)?)
     }
 
-    /// Adds the definition of a type to the transaction's changes. The labels of a committed type stay as they are for
-    /// all, and for this transaction too, until it commits.
+    /// Adds the definition of a type to the transaction's changes. If the type is committed already, its labels stay as
+    /// they are until the transaction commits, even for this transaction.
     pub(super) fn publish_enumeration(&mut self, made: EnumType) {
         if !self.catalog.has_enumeration(made.kept.id()) {
             // Only this transaction knows the type.
@@ -150,7 +158,10 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Locks the full name of a type that is to be made. Fails if the name is taken.
+    /// Locks the full name of a type that is to be created.
+    ///
+    /// # Errors
+    /// 42710 if a type or a relation has the name.
     fn claim_type(&mut self, name: &str) -> Result<(), Fail> {
         self.lock(&type_lock(name), Mode::Exclusive)?;
         if self.view().enumeration(name).is_some() || self.view().has_relation(name) {
@@ -200,7 +211,10 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Gives a type another full name, and puts it into the expressions and queries that mention the type.
+    /// Changes the full name of a type, also in the stored expressions and queries that mention the type.
+    ///
+    /// # Errors
+    /// 0A000 if a procedure or function mentions the type.
     pub(super) fn move_enumeration(&mut self, made: &EnumType, new: &str) -> Result<(), Fail> {
         self.claim_type(new)?;
         let users = self.users_of(made)?;
@@ -264,7 +278,7 @@ impl Ddl<'_> {
         Ok(false)
     }
 
-    /// Returns a table's rules with another name of a type in their expressions.
+    /// Returns a table's rules in which the expressions mention a type by its new name.
     fn renamed_rules(&self, made: &EnumType, new: &str, rules: &Rules) -> Result<Rules, Fail> {
         let mut rules = rules.clone();
         let again = |written: &Written| {
@@ -283,7 +297,7 @@ impl Ddl<'_> {
         Ok(rules)
     }
 
-    /// Returns a text with another name of a type, or `None` if it does not mention the type.
+    /// Returns a text in which a type has its new name, or `None` if the text does not mention the type.
     fn renamed(&self, made: &EnumType, new: &str, text: &str) -> Result<Option<String>, Fail> {
         Ok(with_type_names(text, |name| self.means(name, made).then(|| qualified(new)))?)
     }
@@ -419,7 +433,7 @@ impl Ddl<'_> {
     }
 }
 
-/// Returns the name that messages give to the object to which a computed column belongs.
+/// Returns the name that messages give to the object with a computed column: the index, or the generated column itself.
 fn of_computed(table: &Table, column: usize) -> String {
     if let Some(index) =
         table.indexes().find(|&index| table.is_hidden(column) && table.index_columns(index).contains(&column))
@@ -439,7 +453,7 @@ impl Users {
         self.lines(|line| line).is_empty()
     }
 
-    /// Describes all users, each on a line that `line` makes.
+    /// Returns a line for each definition, which `line` makes of the definition's name in messages.
     fn lines(&self, line: impl Fn(String) -> String) -> Vec<String> {
         let of = |(table, column): &(String, String)| format!("column {column} of table {}", shown(table));
         let columns = self.columns.iter().map(of);
@@ -450,7 +464,10 @@ impl Users {
     }
 }
 
-/// Returns the labels of a type and a new one at its place.
+/// Returns the labels of a type together with a new label in the given place.
+///
+/// # Errors
+/// 22023 if the place is beside a label that the type does not have, 54000 if no number is left in the place.
 fn with_label(known: &EnumDefinition, label: &str, place: &LabelPlace) -> Result<Vec<(i32, String)>, SqlError> {
     let position = |label: &str| {
         let found = known.labels.iter().position(|(_, known)| known == label);

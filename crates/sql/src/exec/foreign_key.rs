@@ -31,8 +31,8 @@ use hotrow_sync::Arc;
 use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
 
-/// The changes to a table's rows so far in a statement that foreign keys have to check or to act on, and those after
-/// which triggers fire.
+/// The row changes of a statement that are still to be handled: those that foreign keys check or act on, and those
+/// after which triggers fire.
 #[derive(Clone)]
 pub(crate) struct Events<'p> {
     graph: &'p Arc<Graph>,
@@ -50,17 +50,17 @@ impl<'p> Events<'p> {
         Self { graph, node: 0, list: Vec::new(), changed: Vec::new() }
     }
 
-    /// Returns the empty list of the same statement.
+    /// Returns an empty list for the same statement.
     pub(super) fn empty(&self) -> Self {
         Self { node: self.node, ..Self::new(self.graph) }
     }
 
-    /// Returns the triggers of the table whose rows change.
+    /// Returns the triggers of the table whose rows the statement changes, or `None` if it has none.
     pub(super) fn triggers(&self) -> Option<&'p Triggers> {
         self.graph.nodes[self.node].triggers.as_deref()
     }
 
-    /// Notes that a row has changed, for the triggers that fire after that.
+    /// Records a change of a row, if a trigger fires after it.
     pub(super) fn fires(
         &mut self,
         event: TriggerEvent,
@@ -165,8 +165,8 @@ impl Exec<'_> {
         looked.map(|()| found)
     }
 
-    /// Handles the events of a statement that is complete otherwise: makes the checks, or defers them if their keys
-    /// allow it, runs the actions, and fires the triggers that fire after changes of rows.
+    /// Handles the events of a statement that is otherwise complete: makes the checks or defers them, runs the actions
+    /// of foreign keys, and fires the triggers that fire after changes of rows.
     pub(super) fn settle(&mut self, mut events: Events<'_>) -> Result<(), Fail> {
         self.settle_keys(&mut events)?;
         self.after_rows(events.graph, &events.changed)
@@ -183,7 +183,7 @@ impl Exec<'_> {
                 continue;
             }
             let key = event.foreign_key(graph);
-            if is_check(key, &event) && self.deferred.defers(key) {
+            if is_check(key, &event) && self.deferred.defers(graph, &event) {
                 self.env.memory.check()?;
                 self.deferred.push(graph, event);
                 continue;
@@ -207,8 +207,8 @@ impl Exec<'_> {
         }
     }
 
-    /// Makes the check or runs the action that an event asks for. Returns the events that follow from it, and adds the
-    /// changes after which triggers fire.
+    /// Makes the check or runs the action for an event. Returns the events that the action causes, and adds the row
+    /// changes after which triggers fire to `changed`.
     fn handle(&mut self, graph: &Arc<Graph>, event: Event, changed: &mut Vec<Changed>) -> Result<Vec<Event>, Fail> {
         let Event { node, key, kind } = event;
         let keys = &graph.nodes[node];

@@ -12,7 +12,7 @@ use hotrow_sync::Arc;
 use sqlparser::ast::{self, ColumnOption};
 
 impl Ddl<'_> {
-    /// Adds the expressions of those of these columns that are generated. The draft has the columns already.
+    /// Adds the generation expressions of these columns to the draft, which contains the columns already.
     pub(super) fn add_generated(&mut self, draft: &mut Draft, columns: &[ast::ColumnDef]) -> Result<(), Fail> {
         let mut expressions = Vec::new();
         for column in columns {
@@ -34,7 +34,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Runs ALTER COLUMN … DROP EXPRESSION: the column keeps its values, and statements may give it others.
+    /// Runs ALTER COLUMN … DROP EXPRESSION: turns a generated column into a plain one that keeps its values.
     pub(super) fn drop_expression(&mut self, table: &Arc<Table>, name: &str, if_exists: bool) -> Result<(), Fail> {
         let at = column_of(table, name)?;
         if !table.is_generated(at) {
@@ -52,7 +52,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Binds the expression of a generated column whose type changes, as a value of the new type.
+    /// Binds the expression of a generated column again, for the new type of the column.
     pub(super) fn retype_generated(&self, draft: &mut Draft, at: usize, ty: Type) -> Result<(), Fail> {
         for Computed { value, .. } in draft.rules.computed.iter_mut().filter(|computed| computed.column == at) {
             let RowExpression { expression, .. } = value;
@@ -63,7 +63,7 @@ impl Ddl<'_> {
     }
 }
 
-/// Returns the generation expressions of a column.
+/// Returns the generation expressions of a column's definition. There is at most one in a definition that is valid.
 fn expressions_of(column: &ast::ColumnDef) -> impl Iterator<Item = &ast::Expr> {
     column.options.iter().filter_map(|option| match &option.option {
         ColumnOption::Generated { generation_expr: Some(expr), .. } => Some(expr),
@@ -71,10 +71,11 @@ fn expressions_of(column: &ast::ColumnDef) -> impl Iterator<Item = &ast::Expr> {
     })
 }
 
-/// Checks that a column that is generated is neither an identity column nor one with a default.
+/// Checks that a generated column has one generation expression, and is neither an identity column nor a column with a
+/// default.
 ///
 /// # Errors
-/// 42601
+/// 42601 otherwise.
 pub(super) fn check_clauses(
     column: &ast::ColumnDef,
     name: &str,
@@ -96,7 +97,10 @@ pub(super) fn check_clauses(
     Err(SqlError::new(state::SYNTAX_ERROR, format!("{message} for column \"{name}\" of table \"{table}\"")))
 }
 
-/// Fails if a generated column of a table is computed from the column at this position, whose type is to change.
+/// Checks that no generated column of a table is computed from the column at this position, whose type is to change.
+///
+/// # Errors
+/// 0A000 if one is.
 pub(super) fn check_unused(table: &Table, at: usize) -> Result<(), SqlError> {
     let columns = &table.schema.columns;
     let Some(user) = users_of(table, at).next() else { return Ok(()) };
@@ -112,12 +116,12 @@ fn users_of(table: &Table, at: usize) -> impl Iterator<Item = usize> {
     computed.filter(move |computed| computed.value.looks_at(at)).map(|computed| computed.column)
 }
 
-/// Adds the generated columns that are computed from a column that is to be dropped to the objects that depend on it.
+/// Adds the generated columns that are computed from the column at `at` to the dependents of that column.
 pub(super) fn add_dependents(table: &Table, at: usize, subject: &str, dependents: &mut Dependents) {
     users_of(table, at).for_each(|user| dependents.push_column(table, user, subject));
 }
 
-/// Returns the error for a change of the default of a generated column.
+/// Returns the error 42601, for a statement that would change the default of a generated column.
 pub(super) fn is_generated(table: &Table, name: &str) -> SqlError {
     let message = format!("column \"{name}\" of relation \"{}\" is a generated column", table.name());
     SqlError::new(state::SYNTAX_ERROR, message)

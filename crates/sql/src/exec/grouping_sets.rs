@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
-    /// Groups the input's rows by each of the sets, in one pass.
+    /// Groups the input's rows by each of the grouping sets, in one pass over the input.
     pub(super) fn grouping_sets(&mut self, plan: &GroupingSets, sink: Sink<'_>) -> Result<(), Fail> {
         let GroupingSets { input, exprs, sets, calls } = plan;
         let mut groups: Vec<Vec<Group>> = sets.iter().map(|_| Vec::new()).collect();
@@ -63,7 +63,8 @@ impl Exec<'_> {
     }
 }
 
-/// Returns the result of GROUPING for the groups of a set.
+/// Returns the result of GROUPING for the groups of a set: a bit for each argument, which is 1 if the set does not
+/// group by that argument. The last argument has the lowest bit.
 fn grouping(call: &AggregateCall, set: &[usize]) -> Value<'static> {
     let is_absent = |argument: &Expr| matches!(argument, Expr::Column(column) if !set.contains(column));
     Value::Int4(call.direct.iter().fold(0, |bits, argument| bits << 1 | i32::from(is_absent(argument))))

@@ -63,7 +63,7 @@ impl Ddl<'_> {
         Ok("CREATE INDEX")
     }
 
-    /// Returns the position of a column of a new index. An expression gets a hidden column.
+    /// Returns the position of a key column of a new index. If the key is an expression, adds a hidden column for it.
     fn key_column(
         &mut self,
         draft: &mut Draft,
@@ -110,7 +110,8 @@ impl Ddl<'_> {
         self.rebuild(&table, draft)
     }
 
-    /// Binds the hidden columns of indexes again that are computed from a column whose type changes.
+    /// Binds the expressions of the hidden columns again that are computed from the column at `at`, whose type changes
+    /// to `ty`.
     pub(super) fn retype_hidden(&self, table: &Table, draft: &mut Draft, at: usize, ty: Type) -> Result<(), SqlError> {
         let Draft { schema, rules, .. } = draft;
         let hidden = rules.computed.iter_mut().filter(|computed| table.is_hidden(computed.column));
@@ -120,8 +121,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Adds an index like one of another table to a draft. The columns of that table have the positions from `first`
-    /// on in the draft.
+    /// Adds a copy of another table's index to a draft. In the draft, the columns of that table begin at position
+    /// `first`.
     pub(super) fn add_index_like(
         &mut self,
         draft: &mut Draft,
@@ -157,7 +158,7 @@ impl Ddl<'_> {
 }
 
 impl Draft {
-    /// Adds a hidden column of an index, and returns its position.
+    /// Adds a hidden column for an expression of an index, and returns its position.
     fn add_hidden(&mut self, Indexed { value, ty, label }: Indexed) -> usize {
         let at = self.schema.columns.len();
         self.schema.columns.push(Column { name: format!("{HIDDEN_PREFIX}{label}"), ty, nullable: true });
@@ -165,8 +166,8 @@ impl Draft {
         at
     }
 
-    /// Drops the indexes that satisfy `is_dropped`, and their hidden columns. It gets the properties of an index, too,
-    /// if there are any.
+    /// Drops the indexes for which `is_dropped` returns true, and their hidden columns. `is_dropped` also receives the
+    /// properties of the index, if it has any.
     pub(super) fn drop_indexes(&mut self, is_dropped: impl Fn(&IndexSchema, Option<&IndexProperties>) -> bool) {
         let visible = self.visible();
         let mut hidden = Vec::new();
@@ -216,7 +217,10 @@ fn kind_of(create: &ast::CreateIndex) -> Result<IndexKind, SqlError> {
     Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
 }
 
-/// Returns the declared orders of the columns of an index.
+/// Returns the orders of an index's columns, as the statement declares them.
+///
+/// # Errors
+/// 0A000 for an order of a hash index.
 fn orders_of(create: &ast::CreateIndex, kind: IndexKind) -> Result<Vec<KeyOrder>, SqlError> {
     let mut orders = Vec::with_capacity(create.columns.len());
     for column in &create.columns {
@@ -243,7 +247,8 @@ fn orders_of(create: &ast::CreateIndex, kind: IndexKind) -> Result<Vec<KeyOrder>
     Ok(orders)
 }
 
-/// Returns the schema of a table whose hidden columns have names by the present names of the other columns.
+/// Returns the schema of a table in which the names of the hidden columns contain the expressions of their indexes,
+/// written with the present names of the other columns.
 pub(super) fn with_labels(table: &Table) -> TableSchema {
     let mut schema = (*table.schema).clone();
     for index in table.indexes() {

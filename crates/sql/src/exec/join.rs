@@ -91,7 +91,7 @@ impl Table {
         }
         env.memory.check_value(table.rows.len() * size_of_val(&NONE))?;
         table.next.resize(table.rows.len(), NONE);
-        // Backwards, so that the chains go forwards.
+        // Backwards, so that each chain contains its rows in their order.
         for at in (0..table.rows.len()).rev() {
             env.memory.check_push(&table.first)?;
             let row = Input::Values(table.rows.row(at));

@@ -38,7 +38,7 @@ pub(super) fn rows<'n>(function: JsonRows, arguments: &'n [Value<'static>]) -> R
     }))
 }
 
-/// Returns the items that a path finds.
+/// Returns the rows of `jsonb_path_query`: one for each item that the path finds.
 pub(super) fn path<'n>(arguments: &'n [Value<'static>], env: &Env<'_>) -> Result<Next<'n>, SqlError> {
     let (value, path, variables, silent) = match arguments {
         [Value::Jsonb(value), Value::Text(path), rest @ ..] => match rest {
@@ -88,10 +88,11 @@ fn check(function: JsonRows, kind: Kind) -> Result<(), SqlError> {
     Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message))
 }
 
-/// Returns the rows that a function makes of JSON objects.
+/// Returns the rows that a function such as `json_populate_recordset` builds from JSON objects. A missing field gets
+/// its value from the base row.
 ///
 /// # Errors
-/// 22023 if the value is no object, or no array of objects.
+/// 22023 if the value is not an object, or, for a function that returns several rows, not an array of objects.
 pub(super) fn records<'n>(
     function: &'n JsonRecords,
     arguments: &'n [Value<'static>],
@@ -131,7 +132,7 @@ pub(super) fn records<'n>(
     }))
 }
 
-/// Adds the columns that an object makes.
+/// Appends the columns that a function builds from one object.
 fn fill(
     function: &JsonRecords,
     object: Option<&str>,
@@ -148,7 +149,8 @@ fn fill(
     Ok(())
 }
 
-/// Converts a JSON value to a value of a type.
+/// Converts a JSON value to a value of a type. A JSON array can become an array; any other value is parsed from its
+/// text.
 fn typed(text: &str, ty: Type, styles: Styles) -> Result<Value<'static>, SqlError> {
     depth::check()?;
     match (json::kind(text), ty) {

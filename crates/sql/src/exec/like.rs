@@ -13,7 +13,8 @@ use hotrow_storage::{Column, IndexRef};
 use sqlparser::ast;
 
 impl Ddl<'_> {
-    /// Adds the columns of another table to a draft, with what the options include.
+    /// Runs `LIKE table` in CREATE TABLE: adds the columns of another table to a draft, together with the properties
+    /// that the options include.
     pub(super) fn add_like(
         &mut self,
         draft: &mut Draft,
@@ -71,8 +72,8 @@ impl Ddl<'_> {
         if options.indexes { self.add_indexes_of(draft, &source, first) } else { Ok(()) }
     }
 
-    /// Adds the keys and indexes of another table to a draft, with names of its own. The columns of that table have the
-    /// positions from `first` on in the draft.
+    /// Adds copies of another table's keys and indexes to a draft, under new names. In the draft, the columns of that
+    /// table begin at position `first`.
     fn add_indexes_of(&mut self, draft: &mut Draft, source: &Table, first: usize) -> Result<(), Fail> {
         let names =
             |columns: &[usize]| columns.iter().map(|&at| source.schema.columns[at].name.clone()).collect::<Vec<_>>();
@@ -89,7 +90,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Returns the options that make a sequence like that of an identity column.
+    /// Returns the options of a sequence that equals the one of an identity column.
     fn sequence_options(&self, table: &Table, column: usize) -> Vec<SequenceOption> {
         let default = table.rules.defaults.get(column).and_then(Option::as_ref);
         let sequence = default.and_then(|default| self.view().sequence_by_id(*default.sequences().first()?));

@@ -21,7 +21,8 @@ use hotrow_sync::atomic::AtomicI64;
 use std::ops::ControlFlow;
 
 impl Ddl<'_> {
-    /// Runs CREATE MATERIALIZED VIEW. Returns the number of its rows, or `None` if it was not filled.
+    /// Runs CREATE MATERIALIZED VIEW. Returns the number of the view's rows. Returns `None` if the view was not filled
+    /// (WITH NO DATA), or if a relation has the name and the statement says IF NOT EXISTS.
     pub(crate) fn create_materialized(&mut self, create: &CreateMaterialized) -> Result<Option<u64>, Fail> {
         self.check_memory()?;
         let name = self.placed(&create.name, false)?;
@@ -36,7 +37,7 @@ impl Ddl<'_> {
         }
         let define = |view: View<'_>| {
             define_view(&name, &create.columns, &create.query, None, view).map_err(|error| match error.state {
-                // Too many columns: of a view the message would name another statement.
+                // Too many column names: the message for a view names CREATE VIEW.
                 state::SYNTAX_ERROR if error.message.starts_with("CREATE VIEW") => {
                     SqlError::new(error.state, "too many column names were specified")
                 }
@@ -69,7 +70,8 @@ impl Ddl<'_> {
         self.fill(&table, &node, styles).map(Some)
     }
 
-    /// Runs REFRESH MATERIALIZED VIEW: replaces the rows by those that the query has now, or takes them away.
+    /// Runs REFRESH MATERIALIZED VIEW: replaces the view's rows by the present result of its query, or removes them if
+    /// `has_data` is false.
     pub(crate) fn refresh(&mut self, name: &RelationName, has_data: bool, concurrently: bool) -> Result<(), Fail> {
         let name = self.view().find(name);
         let table = self.owned_materialized(&name)?;
@@ -77,7 +79,7 @@ impl Ddl<'_> {
             check_concurrent(&table, has_data)?;
         }
         self.check_settled(&table, "REFRESH MATERIALIZED VIEW")?;
-        // Bound before the view is emptied: the query may come to the view itself.
+        // Bound before the view is emptied, because the query may read the view itself.
         let query = if has_data { Some(self.bound_query(&table)?) } else { None };
         self.empty(&table)?;
         let table = self.owned_table(&name)?;
@@ -117,7 +119,10 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Returns the materialized view of this name, locked exclusively.
+    /// Locks the materialized view of this name in exclusive mode, and returns it.
+    ///
+    /// # Errors
+    /// 42P01 if there is no relation of the name, 42809 if it is another kind of relation.
     pub(super) fn owned_materialized(&mut self, name: &str) -> Result<Arc<Table>, Fail> {
         if !self.view().has_relation(name) {
             return Err(undefined_table(name).into());
@@ -132,7 +137,7 @@ impl Ddl<'_> {
         Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into())
     }
 
-    /// Fails if a name means a view of any kind.
+    /// Checks that a name means a table, and no view of any kind or other relation.
     pub(super) fn check_plain_table(&self, name: &str) -> Result<(), SqlError> {
         match self.view().table(name) {
             None => Err(not_a_table(name, self.view())),
@@ -144,7 +149,8 @@ impl Ddl<'_> {
         }
     }
 
-    /// Locks what the query of a view mentions, so that no other transaction changes it before the view is there.
+    /// Locks the relations, functions and types that the query of a view mentions, so that no other transaction changes
+    /// them before the view is defined.
     pub(super) fn lock_shown(&mut self, query: &StoredView) -> Result<(), Fail> {
         for relation in &query.relations {
             self.lock(relation, Mode::Shared)?;
@@ -155,7 +161,8 @@ impl Ddl<'_> {
         self.keep_types_of_view(query)
     }
 
-    /// Returns the query of a materialized view, bound, and the styles of its literals. Locks what it reads.
+    /// Binds the query of a materialized view and locks the relations that it reads. Returns the bound query, and the
+    /// styles in which its literals were read.
     fn bound_query(&mut self, table: &Table) -> Result<(Node, Styles), Fail> {
         let query = table.stored_query().ok_or_else(|| undefined_table(table.name()))?;
         loop {
@@ -171,7 +178,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// Inserts the rows of its query into a materialized view that has none. Returns their number.
+    /// Runs a materialized view's query and inserts its rows into the view, which is empty. Returns the number of rows.
     fn fill(&mut self, table: &Arc<Table>, node: &Node, styles: Styles) -> Result<u64, Fail> {
         let insert = Insert::plain(table.clone(), table.visible());
         let mut scratch = Vec::new();
@@ -186,7 +193,8 @@ impl Ddl<'_> {
     }
 }
 
-/// Checks that REFRESH may say CONCURRENTLY, by PostgreSQL's rules. Readers wait all the same.
+/// Checks that a materialized view fulfils PostgreSQL's conditions for REFRESH … CONCURRENTLY. Here the word has no
+/// other effect: readers wait all the same.
 fn check_concurrent(table: &Table, has_data: bool) -> Result<(), SqlError> {
     let name = table.plain_name();
     if !has_data {

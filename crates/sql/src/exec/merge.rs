@@ -14,17 +14,17 @@ use hotrow_storage::{Key, Value};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// The state of a MERGE from row to row.
+/// The state of a MERGE between the rows of its query.
 struct Progress<'p> {
-    /// The row that each INSERT fills, in the order of the clauses; `None` for other clauses.
+    /// The inserter of each clause with INSERT, in the order of the clauses; `None` for any other clause.
     inserters: Vec<Option<Inserter<'p>>>,
-    /// The consequences of the changes, if there are any.
+    /// The row changes for foreign keys and triggers; `None` if the statement concerns neither.
     events: Option<Events<'p>>,
     /// The rows that have been updated or deleted.
     changed: HashSet<Key>,
 }
 
-/// Returns what fills the rows of an INSERT, or `None` for any other action.
+/// Returns the inserter for an INSERT action, or `None` for any other action.
 fn inserter<'p>(action: &'p MergeAction, env: Env<'p>) -> Option<Inserter<'p>> {
     match action {
         MergeAction::Insert(insert, _) => Some(Inserter::new(insert, env)),
@@ -35,7 +35,7 @@ fn inserter<'p>(action: &'p MergeAction, env: Env<'p>) -> Option<Inserter<'p>> {
 impl Exec<'_> {
     /// Runs a MERGE. Returns the number of rows that it has inserted, updated and deleted.
     pub(super) fn merge(&mut self, merge: &Merge) -> Result<u64, Fail> {
-        // The query sees nothing of what the triggers do.
+        // The query runs first, because it must not see the changes of triggers.
         let rows = self.collect_all(&merge.source)?;
         self.fire_for_merge(
             merge,
@@ -63,8 +63,9 @@ impl Exec<'_> {
         Ok(count)
     }
 
-    /// Does what the first clause says that fits a row of the query. The row has the key of the row of the table, which
-    /// is NULL if there is none, and then the columns of the table and of the source.
+    /// Applies the first clause whose condition a row of the query satisfies. Returns whether it changed a row of the
+    /// table. The query's row consists of the key of the table's row (NULL if no row matches), the table's columns and
+    /// the source's columns.
     fn merge_row(&mut self, merge: &Merge, row: &[Value<'static>], progress: &mut Progress<'_>) -> Result<bool, Fail> {
         let table = &merge.table;
         let (key, both) = row.split_at(table.schema.key.len());
@@ -116,7 +117,11 @@ impl Exec<'_> {
         Ok(is_changed)
     }
 
-    /// Checks that a row of the table changes for the first time.
+    /// Checks that the statement has not changed a row of the table before, and that no trigger or function has changed
+    /// it since the query read it.
+    ///
+    /// # Errors
+    /// 21000 if the statement has changed the row, 27000 if a trigger or function has.
     fn check_first(
         &mut self,
         merge: &Merge,
@@ -133,7 +138,7 @@ impl Exec<'_> {
         if merge.rechecks { self.check_same(&merge.table, key, &Input::Values(old), verb) } else { Ok(()) }
     }
 
-    /// Fires the triggers that fire once for the statement, for the kinds of changes that its clauses have.
+    /// Fires the triggers of the whole statement, for each of `kinds` that a clause contains.
     fn fire_for_merge(&mut self, merge: &Merge, time: TriggerTime, kinds: [TriggerEvent; 3]) -> Result<(), Fail> {
         let Some(triggers) = merge.consequences.as_ref().and_then(|graph| Events::new(graph).triggers()) else {
             return Ok(());

@@ -1,9 +1,9 @@
 //! Runs plans over a transaction.
 //!
-//! | file | what |
+//! | file | what it runs or holds |
 //! | --- | --- |
 //! | `scan` | a table's rows, by key, range or all of them |
-//! | `accesses` | what a statement will touch, before it runs |
+//! | `accesses` | the rows that a statement will touch, found before it runs |
 //! | `aggregate`, `grouping_sets` | groups and aggregates |
 //! | `ordered_set` | aggregates of sorted values, with WITHIN GROUP |
 //! | `spread` | variances and standard deviations |
@@ -16,10 +16,10 @@
 //! | `subquery` | subqueries of expressions |
 //! | `dml`, `merge` | INSERT, UPDATE, DELETE; MERGE |
 //! | `dml_from` | UPDATE … FROM, DELETE … USING |
-//! | `foreign_key` | what foreign keys check, and their actions |
-//! | `trigger` | triggers that fire |
-//! | `ddl` | what DDL works with |
-//! | `temporary` | temporary relations: where they go, and what becomes of them |
+//! | `foreign_key` | the checks and the actions of foreign keys |
+//! | `trigger` | the firing of triggers |
+//! | `ddl` | the context of DDL statements, and their dispatch |
+//! | `temporary` | temporary relations: their schema, ON COMMIT, DISCARD TEMP |
 //! | `table`, `alter`, `rebuild` | definitions of tables: a changed table is a new table |
 //! | `index` | CREATE INDEX, DROP INDEX |
 //! | `generated` | generated columns in definitions |
@@ -28,16 +28,16 @@
 //! | `partition` | partition keys |
 //! | `storage` | clauses of definitions about storage, which are checked and then ignored |
 //! | `schema`, `comment` | schemas and owners; COMMENT ON |
-//! | `enumeration`, `relabel` | CREATE, ALTER and DROP TYPE; other names of labels |
+//! | `enumeration`, `relabel` | CREATE, ALTER and DROP TYPE; renamed labels |
 //! | `like` | LIKE in CREATE TABLE |
 //! | `define`, `triggers` | definitions of procedures and functions, and of triggers |
 //! | `view`, `materialized` | definitions of views; materialized views |
-//! | `measured` | operators that count |
-//! | `procedure` | CALL |
-//! | `body` | the statements of bodies, of procedures and of DO |
+//! | `measured` | operators that count their rows and time, for EXPLAIN ANALYZE |
+//! | `procedure` | CALL, and calls of functions |
+//! | `body` | the statements in the bodies of procedures, functions and DO |
 //! | `dynamic` | EXECUTE in bodies |
 //! | `copy` | COPY |
-//! | this one | the tree of operators |
+//! | this file | the tree of operators |
 //!
 //! Rows are pushed from the leaves to a [`Sink`] while the engine walks its index: nothing is kept that need not be. A
 //! sink must not use the transaction, which is busy: an operator that needs the transaction at each row keeps the rows
@@ -154,7 +154,7 @@ pub(crate) struct Exec<'x> {
     pub(crate) txn: &'x mut dyn Transaction,
     pub(crate) env: Env<'x>,
     pub(crate) engine: &'x dyn Engine,
-    /// The locks on tables that the transaction holds.
+    /// The transaction's locks on tables.
     pub(crate) locks: &'x mut HeldLocks,
     /// The checks that the transaction has yet to make.
     pub(crate) deferred: &'x mut Deferred,
@@ -257,7 +257,7 @@ impl Exec<'_> {
     }
 
     fn system(&mut self, relation: &SystemRelation, sink: Sink<'_>) -> Result<(), Fail> {
-        // There is no context where the engine judges rows after the statement, and no relation of the system is read
+        // The context is missing where the engine evaluates a filter after the statement. No system relation is read
         // there.
         for row in self.env.context.map(|context| relation.rows(context)).unwrap_or_default() {
             self.env.check_cancelled()?;

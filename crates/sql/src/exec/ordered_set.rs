@@ -8,10 +8,11 @@ use crate::{SqlError, state};
 use hotrow_storage::{Array, Type, Value};
 use std::cmp::Ordering;
 
-/// The values of a group's rows.
+/// The sort keys of each row of a group.
 type Rows = Vec<Vec<Value<'static>>>;
 
-/// Returns a function's result over the values of a group's rows. `row` has the values of the group's expressions.
+/// Returns the result of an ordered-set or hypothetical-set aggregate. `rows` are the sort keys of the group's rows.
+/// `row` holds the values of the grouping expressions, which the direct arguments may use.
 pub(super) fn ordered_set(
     function: OrderedSet,
     mut rows: Rows,
@@ -69,7 +70,8 @@ fn check_fraction(fraction: &Value<'_>) -> Result<(), SqlError> {
     }
 }
 
-/// Returns the value at a fraction of the sorted rows, or NULL if the fraction is NULL or there are no rows.
+/// Returns the value at a fraction of the sorted rows, for `percentile_cont` and `percentile_disc`. Returns NULL if the
+/// fraction is NULL or if there are no rows.
 fn percentile(function: OrderedSet, rows: &Rows, fraction: &Value<'_>) -> Result<Value<'static>, SqlError> {
     let (Some(last), Value::Float8(fraction)) = (rows.len().checked_sub(1), fraction) else { return Ok(Value::Null) };
     let value = |row: f64| rows[(row.max(0.0) as usize).min(last)].first().cloned().unwrap_or(Value::Null);
@@ -85,7 +87,7 @@ fn percentile(function: OrderedSet, rows: &Rows, fraction: &Value<'_>) -> Result
     between(&low, &high, place - first)
 }
 
-/// Returns the value between two numbers or intervals at this part of the way from the first to the second.
+/// Interpolates between two numbers or intervals. `part` is 0 for the first and 1 for the second.
 fn between(low: &Value<'_>, high: &Value<'_>, part: f64) -> Result<Value<'static>, SqlError> {
     if let (Value::Float8(low), Value::Float8(high)) = (low, high) {
         return Ok(Value::Float8(low + part * (high - low)));
@@ -96,14 +98,15 @@ fn between(low: &Value<'_>, high: &Value<'_>, part: f64) -> Result<Value<'static
     Ok(Arithmetic::Add.apply(&way, low, zone)?.into_owned())
 }
 
-/// Returns the most frequent value, and the first in the order if several are.
+/// Returns the most frequent value of the sorted rows. If several are equally frequent, the first in the order counts.
 fn mode(rows: Rows, call: &AggregateCall) -> Value<'static> {
     let runs = rows.chunk_by(|left, right| compare_all(left, right, call).is_eq());
     let longest = runs.reduce(|best, run| if run.len() > best.len() { run } else { best });
     longest.and_then(|run| run.first()?.first().cloned()).unwrap_or(Value::Null)
 }
 
-/// Returns the rank that a row of the direct arguments would have among the rows.
+/// Returns the rank, or the related value, that a row with the values of the direct arguments would have among the
+/// rows.
 fn rank(
     function: OrderedSet,
     mut rows: Rows,

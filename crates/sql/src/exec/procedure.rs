@@ -21,12 +21,13 @@ use crate::plan::{
     Body, Call, Callee, ComputedStatement, Executed, Plan, Planned, PlannedStatement, PlannedValue, Slots, Target,
     read_only_violation, writing,
 };
+use crate::settings::SavedSettings;
 use crate::{OutputColumn, SqlError, depth, state};
 use hotrow_storage::{Type, Value};
 use hotrow_txn::Savepoint;
 use std::ops::ControlFlow;
 
-/// A procedure or function that runs.
+/// A running body of a procedure or function.
 struct Running<'r, 'x> {
     exec: &'r mut Exec<'x>,
     procedure: &'r Procedure,
@@ -38,13 +39,13 @@ struct Running<'r, 'x> {
     read_only: bool,
 }
 
-/// A body that has run.
+/// The outcome of a body that has run.
 pub(super) struct Ended {
-    /// The values after RETURN, if it had any.
+    /// The values after RETURN, or `None` if the body ended without any.
     pub(super) returned: Option<RowValues>,
-    /// All values of the frame.
+    /// The values of the frame at the end: arguments, `found` and variables.
     pub(super) values: Vec<Value<'static>>,
-    /// The rows that were added to the result.
+    /// The rows that RETURN NEXT and RETURN QUERY have added to the result.
     rows: Kept,
 }
 
@@ -62,14 +63,15 @@ impl Exec<'_> {
         Ok(call.callee.outputs().map(|(at, _)| std::mem::replace(&mut values[at], Value::Null)).collect())
     }
 
-    /// Calls a function whose result is a value. `given` are the values of the arguments that go in.
+    /// Calls a function that returns one value. `given` are the values of its input arguments.
     pub(crate) fn invoke(&mut self, callee: &Callee, given: Vec<Value<'static>>) -> Result<Value<'static>, Fail> {
         let ended = self.run_function(callee, given.into_iter())?;
         Ok(result(&callee.procedure, ended)?.pop().unwrap_or(Value::Null))
     }
 
-    /// Calls a function whose result is rows, or a row, of `width` columns. `given` are the values of the arguments
-    /// that go in.
+    /// Calls a function that returns a row, or a set of rows, of `width` columns. `given` are the values of its input
+    /// arguments. If the function is strict and an argument is NULL, returns a row of NULLs, or no rows, without a
+    /// call.
     pub(crate) fn invoke_rows(
         &mut self,
         callee: &Callee,
@@ -106,11 +108,16 @@ impl Exec<'_> {
             let value = if procedure.is_given(argument) { given.next() } else { None };
             values.push(value.unwrap_or(Value::Null));
         }
-        let read_only = self.env.context.is_some_and(|context| context.transaction.read_only.get());
-        self.run_body(procedure, &body, values, read_only)
+        self.run_body(procedure, &body, values, self.is_read_only())
     }
 
-    /// Runs a body. `values` are those of the arguments.
+    /// Whether the transaction is READ ONLY, so that functions and triggers must not write. False where there is no
+    /// session's context.
+    fn is_read_only(&self) -> bool {
+        self.env.context.is_some_and(|context| context.transaction.read_only.get())
+    }
+
+    /// Runs a body in a new frame. `values` are those of all arguments.
     fn run_body(
         &mut self,
         procedure: &Procedure,
@@ -124,7 +131,7 @@ impl Exec<'_> {
         self.run_in_frame(procedure, body, values, read_only)
     }
 
-    /// Runs the body of a trigger's function over the values of its frame.
+    /// Runs the body of a trigger's function in a frame that the caller has filled.
     pub(super) fn run_frame(
         &mut self,
         procedure: &Procedure,
@@ -132,7 +139,7 @@ impl Exec<'_> {
         values: Vec<Value<'static>>,
     ) -> Result<Ended, Fail> {
         depth::check()?;
-        self.run_in_frame(procedure, body, values, false)
+        self.run_in_frame(procedure, body, values, self.is_read_only())
     }
 
     fn run_in_frame(
@@ -155,7 +162,11 @@ impl Exec<'_> {
     }
 }
 
-/// Returns the columns of a function's result that is a value or a row.
+/// Returns the columns of a function's result, which is one value or one row: the values after RETURN, or else those of
+/// the output arguments.
+///
+/// # Errors
+/// 2F005 if the function has neither.
 fn result(procedure: &Procedure, ended: Ended) -> Result<RowValues, SqlError> {
     let Ended { returned, mut values, .. } = ended;
     let outputs = procedure.outputs().map(|(at, _)| std::mem::replace(&mut values[at], Value::Null));
@@ -171,7 +182,7 @@ fn result(procedure: &Procedure, ended: Ended) -> Result<RowValues, SqlError> {
     }
 }
 
-/// Adds the values of arguments.
+/// Evaluates arguments, and appends their values to `values`.
 fn arguments(exprs: &[Expr], env: &Env<'_>, values: &mut Vec<Value<'static>>) -> Result<(), SqlError> {
     for expr in exprs {
         values.push(expr.eval(env, &Input::NONE)?.into_owned());
@@ -186,7 +197,7 @@ impl<'x> Running<'_, 'x> {
         self.exec.with_env(env)
     }
 
-    /// Runs a plan, and notes whether it has found rows. Returns their number, and the first row if INTO wants it.
+    /// Runs a plan, and sets `found`. Returns the number of rows, and the first row if the statement has INTO.
     fn run_plan(&mut self, plan: &Plan, statement: &PlannedStatement) -> Result<(u64, Option<RowValues>), Fail> {
         let PlannedStatement { into, strict, .. } = statement;
         let mut first = None;
@@ -213,7 +224,7 @@ impl<'x> Running<'_, 'x> {
         Ok((count, first))
     }
 
-    /// Runs the statement of EXECUTE. Returns the number of its rows, and the first rows, as many as are wanted.
+    /// Runs the statement of an EXECUTE. Returns the number of its rows, and at most the first `wanted` of them.
     fn run_computed(&mut self, computed: &ComputedStatement, wanted: usize) -> Result<(u64, Rows), Fail> {
         let (value, ty) = self.evaluate(&computed.text, Wanted::Any)?;
         let text = computed_text(value, ty)?;
@@ -249,7 +260,7 @@ impl<'x> Running<'_, 'x> {
         Ok((count, Rows { rows, columns: statement.columns().unwrap_or_default().to_vec() }))
     }
 
-    /// Runs NOTIFY, LISTEN or UNLISTEN. A body has no other statements without rows.
+    /// Runs NOTIFY, LISTEN or UNLISTEN, the only utility statements that a body of a procedure or function may contain.
     fn notify(&self, utility: &Utility) -> Result<(), SqlError> {
         let context = self.exec.env.context.ok_or_else(|| unsupported("a notification in this place"))?;
         match utility {
@@ -259,7 +270,11 @@ impl<'x> Running<'_, 'x> {
         }
     }
 
-    /// Checks that a plan may run: in a read-only transaction, or a function that is not VOLATILE, it must not write.
+    /// Checks that a plan may run in this body: a read-only transaction must not write, nor must a function that is not
+    /// VOLATILE.
+    ///
+    /// # Errors
+    /// 25006 in a read-only transaction, 0A000 in a function that is not VOLATILE.
     fn check_writes(&self, plan: &Plan) -> Result<(), SqlError> {
         let is_steady = |function: &FunctionTraits| function.volatility != Volatility::Volatile;
         if self.procedure.function.as_ref().is_some_and(is_steady)
@@ -276,7 +291,7 @@ impl<'x> Running<'_, 'x> {
 impl Machine for Running<'_, '_> {
     type Form = Planned;
     type Scope = ();
-    type Mark = (Savepoint, DeferredMark, PendingMark);
+    type Mark = (Savepoint, DeferredMark, PendingMark, Option<SavedSettings>);
 
     fn check(&self) -> Result<(), SqlError> {
         self.exec.env.check_cancelled()
@@ -384,14 +399,18 @@ impl Machine for Running<'_, '_> {
     }
 
     fn mark(&mut self) -> Result<Self::Mark, Fail> {
-        Ok((self.exec.txn.savepoint(), self.exec.deferred.mark(), self.exec.env.mark_notifications()))
+        let settings = self.exec.env.context.map(|context| context.settings.borrow().save());
+        Ok((self.exec.txn.savepoint(), self.exec.deferred.mark(), self.exec.env.mark_notifications(), settings))
     }
 
-    fn release(&mut self, (savepoint, deferred, notifications): Self::Mark, undoes: bool) {
+    fn release(&mut self, (savepoint, deferred, notifications, settings): Self::Mark, undoes: bool) {
         if undoes {
             self.exec.txn.rollback_to(savepoint);
             self.exec.deferred.rollback_to(&deferred);
             self.exec.env.undo_notifications(notifications);
+            if let (Some(context), Some(settings)) = (self.exec.env.context, settings) {
+                context.settings.borrow_mut().restore_quietly(&settings);
+            }
         }
     }
 
@@ -405,8 +424,7 @@ impl Machine for Running<'_, '_> {
         Ok(())
     }
 
-    /// Adds the place in the body to an error. A position in the text is left out: it would be one in the
-    /// text of the procedure, which the client has not sent.
+    /// Adds the place in the body to an error, and removes its position in the text, which the client has not sent.
     fn locate(&self, fail: Fail, line: usize, what: &str) -> Fail {
         match fail {
             Fail::Sql(error) => Fail::Sql(error.within(self.procedure.place(line, what))),

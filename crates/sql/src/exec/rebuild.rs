@@ -34,8 +34,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Returns a table with another definition, and with rows made of those of `old`. `columns` has the sources of the
-    /// visible columns; those of computed columns count for nothing. The table is not published yet.
+    /// Returns a new table with another definition, which contains the rows of `old`. `columns` gives the source of
+    /// each visible column; the source of a generated column is ignored. The table is not published yet.
     pub(super) fn rebuilt(
         &mut self,
         old: &Arc<Table>,
@@ -70,8 +70,8 @@ impl Ddl<'_> {
         Ok(new)
     }
 
-    /// Returns the sources of a column that is added to a table with this default. If the default calls functions of
-    /// users, they are called once for each row, before the rows are copied.
+    /// Returns the source of a column that is added to a table with this default. If the default calls functions of
+    /// users, evaluates it once for each row, before the rows are copied.
     pub(super) fn added_column(&mut self, table: &Table, default: Option<&DefaultValue>) -> Result<NewColumn, Fail> {
         let Some(default) = default else { return Ok(NewColumn::Computed(Expr::NULL)) };
         if default.calling().is_none() {
@@ -115,7 +115,7 @@ impl Ddl<'_> {
         Ok(rows)
     }
 
-    /// Evaluates an expression so often.
+    /// Evaluates an expression once for each of `rows` rows, and returns the values.
     fn values_of(&mut self, value: &Expr, rows: usize) -> Result<Vec<Value<'static>>, Fail> {
         let (mut values, mut scratch) = (Vec::new(), Vec::new());
         let env = Env { context: Some(&*self.context), ..self.env };

@@ -20,7 +20,11 @@ use hotrow_storage::{Array, Element, EnumDefinition, Type, Value};
 use std::fmt::Display;
 
 impl Ddl<'_> {
-    /// Publishes a type in which the label `old` has another name.
+    /// Renames a label: publishes the type `new`, which has another name for the label `old`, and rewrites the defaults
+    /// that are this label or an array with it.
+    ///
+    /// # Errors
+    /// 0A000 if any other stored expression may mention the label.
     pub(super) fn relabel(&mut self, made: &EnumType, old: &str, new: EnumType) -> Result<(), Fail> {
         let is_it = |ty: &Type| enumeration(*ty) == Some(made.kept.id());
         let mentioned = |syntax: &dyn Display| {
@@ -64,6 +68,13 @@ impl Ddl<'_> {
                     return refuse(format!("Column {label} of table {}", table.plain_name()));
                 }
             }
+            for trigger in &table.rules.triggers {
+                if let Some(when) = &trigger.definition.when
+                    && has_literal(&when.text.text, old)?
+                {
+                    return refuse(format!("Trigger {} on table {}", trigger.name, table.plain_name()));
+                }
+            }
             users.push(table.name().to_owned());
         }
         for view in self.view().stored_queries() {
@@ -92,7 +103,7 @@ impl Ddl<'_> {
     }
 }
 
-/// Returns a default that is a label or an array of labels, as a literal with the labels of a definition. Returns
+/// Returns a default with the label names of a definition, if the default is a label or an array of labels. Returns
 /// `None` for any other default.
 fn relabelled(default: &DefaultValue, ty: Type, labels: &EnumDefinition) -> Result<Option<DefaultValue>, Fail> {
     let DefaultSource::Written(written, sequences) = &default.source else { return Ok(None) };

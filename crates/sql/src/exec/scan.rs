@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
-/// Pushes the rows of an access into `sink`, without those that the statement has inserted itself.
+/// Pushes the rows of an access into `sink`, except rows that another part of the same statement has inserted.
 pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sink: Sink<'_>) -> Result<(), Fail> {
     let table = &access.table;
     table.check_populated()?;

@@ -64,8 +64,8 @@ impl Ddl<'_> {
         Ok(self.view().find(&name))
     }
 
-    /// Returns the full name of a relation or type that is to be made and is not temporary. Its schema is locked, so
-    /// that it stays until the object is there.
+    /// Returns the full name for a new relation or type that is not temporary. Locks its schema, so that no other
+    /// transaction drops the schema before the object is defined.
     pub(super) fn lasting_place(&mut self, name: &RelationName) -> Result<String, Fail> {
         let place = self.view().place(name)?;
         self.keep_schema(schema::split(&place).0)?;
@@ -241,7 +241,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Drops the views, tables and sequences of a schema.
+    /// Drops the views, tables and sequences of a schema. Types and functions in the schema stay.
     pub(super) fn drop_contents(&mut self, name: &str) -> Result<(), Fail> {
         let (tables, views, sequences) = self.contents(name);
         let all: Vec<_> = views.iter().map(|view| view.name.clone()).chain(tables.iter().cloned()).collect();
@@ -475,8 +475,8 @@ impl Ddl<'_> {
         Ok(self.check_unbroken(&view.name)?)
     }
 
-    /// Fails if a relation has another name, or other names of columns, and a view that shows it could not be made any
-    /// more.
+    /// Fails if a view over a relation can no longer be bound, because the relation or its columns have other names
+    /// now.
     fn check_unbroken(&self, relation: &str) -> Result<(), SqlError> {
         self.broken_views(relation).first().map_or(Ok(()), |broken| Err(would_break(broken)))
     }

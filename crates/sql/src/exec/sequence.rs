@@ -179,10 +179,11 @@ impl Ddl<'_> {
         Ok(DefaultValue::next_value(id, ty))
     }
 
-    /// Locks the sequences that a definition is about to use, so that no other transaction drops them.
+    /// Locks the sequences that a default of the table `table` is about to use, so that no other transaction drops
+    /// them.
     ///
     /// # Errors
-    /// 0A000 if one of them is temporary and `table`, whose column has the default, is not.
+    /// 42P01 if one of them no longer exists, 0A000 if one of them is temporary and the table is not.
     pub(super) fn lock_sequences(&mut self, default: &DefaultValue, table: &str) -> Result<(), Fail> {
         for id in default.sequences() {
             let gone = || SqlError::new(state::UNDEFINED_TABLE, "the sequence of a default does not exist any more");

@@ -67,7 +67,7 @@ impl Exec<'_> {
         })
     }
 
-    /// Runs the queries of WITH, and then the query around them.
+    /// Runs the queries of WITH and keeps their rows, and then runs the query that follows them.
     pub(super) fn with(&mut self, queries: &[(usize, Node)], body: &Node, sink: Sink<'_>) -> Result<(), Fail> {
         depth::check()?;
         let Some(((id, query), others)) = queries.split_first() else { return self.run(body, sink) };
@@ -76,7 +76,8 @@ impl Exec<'_> {
         self.inside(&frame).with(others, body, sink)
     }
 
-    /// Runs a plan, which `run` does. If its WITH changes rows, the statement's parts do not see each other's changes.
+    /// Calls `run`, which runs a plan. If the plan's WITH changes rows, the parts of the statement do not see each
+    /// other's changes meanwhile.
     pub(super) fn in_parts<R>(&mut self, plan: &Plan, run: impl FnOnce(&mut Exec<'_>) -> R) -> R {
         if !changes_in_with(plan) {
             return run(self);

@@ -1,12 +1,10 @@
 //! Variances and standard deviations, as PostgreSQL computes them: of floats without sums of squares, which would lose
 //! digits; of other numbers exactly.
 
-use crate::expr::{Arithmetic, divide};
-use crate::types::SessionZone;
-use crate::{SqlError, state};
-use hotrow_storage::{Decimal, Value};
-use rust_decimal::MathematicalOps;
-use rust_decimal::prelude::Zero;
+use crate::SqlError;
+use crate::types::numeric_error;
+use hotrow_numeric::NumericError;
+use hotrow_storage::{Numeric, Value};
 
 /// The state of a variance or standard deviation over the numbers so far.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +17,8 @@ pub(super) struct Spread {
 
 #[derive(Clone, Debug, Default)]
 struct Exact {
-    sum: Decimal,
-    squares: Decimal,
+    sum: Numeric,
+    squares: Numeric,
 }
 
 /// The state over floats: the sum, and the sum of the squares of the differences from the mean (Youngs and Cramer).
@@ -39,10 +37,7 @@ impl Spread {
                 self.is_float = true;
                 self.float.add(*value, self.count as f64);
             }
-            Value::Numeric(value) => {
-                self.exact.sum = add(self.exact.sum, *value)?;
-                self.exact.squares = add(self.exact.squares, multiply(*value, *value)?)?;
-            }
+            Value::Numeric(value) => self.exact.add(value).map_err(numeric_error)?,
             _ => {}
         }
         Ok(())
@@ -59,19 +54,28 @@ impl Spread {
             let variance = self.float.squares / of as f64;
             return Ok(Value::Float8(if root { variance.sqrt() } else { variance }));
         }
-        let count = Decimal::from(self.count);
-        let difference = subtract(multiply(count, self.exact.squares)?, multiply(self.exact.sum, self.exact.sum)?)?;
-        if difference <= Decimal::zero() {
-            return Ok(Value::Numeric(Decimal::zero()));
+        self.exact.result(self.count, of, root).map(Value::Numeric).map_err(numeric_error)
+    }
+}
+
+impl Exact {
+    fn add(&mut self, value: &Numeric) -> Result<(), NumericError> {
+        self.sum = self.sum.add(value)?;
+        self.squares = self.squares.add(&value.multiply(value)?)?;
+        Ok(())
+    }
+
+    /// Returns the variance of `count` numbers, or its root. `of` is the number by which the sum of the squares of the
+    /// differences is divided.
+    fn result(&self, count: i64, of: i64, root: bool) -> Result<Numeric, NumericError> {
+        let count = Numeric::from(count);
+        let difference = count.multiply(&self.squares)?.subtract(&self.sum.multiply(&self.sum)?)?;
+        if difference <= Numeric::ZERO {
+            return Ok(Numeric::ZERO);
         }
-        let variance = divide(difference, multiply(count, Decimal::from(of))?)?;
-        if !root {
-            return Ok(Value::Numeric(variance));
-        }
-        let root = variance.sqrt().ok_or_else(overflow)?;
-        let mut rounded = root.round_dp(variance.scale());
-        rounded.rescale(variance.scale());
-        Ok(Value::Numeric(rounded))
+        let variance = difference.divide(&count.multiply(&of.into())?)?;
+        let scale = variance.scale().map(i64::from);
+        Ok(if root { variance.sqrt()?.round(scale.unwrap_or(0)) } else { variance })
     }
 }
 
@@ -85,24 +89,4 @@ impl Float {
             self.squares = f64::NAN;
         }
     }
-}
-
-fn number(value: Value<'_>) -> Result<Decimal, SqlError> {
-    if let Value::Numeric(number) = value { Ok(number) } else { Err(overflow()) }
-}
-
-fn add(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
-    number(Arithmetic::Add.apply(&Value::Numeric(left), &Value::Numeric(right), SessionZone::Utc)?)
-}
-
-fn subtract(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
-    number(Arithmetic::Subtract.apply(&Value::Numeric(left), &Value::Numeric(right), SessionZone::Utc)?)
-}
-
-fn multiply(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
-    number(Arithmetic::Multiply.apply(&Value::Numeric(left), &Value::Numeric(right), SessionZone::Utc)?)
-}
-
-fn overflow() -> SqlError {
-    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")
 }

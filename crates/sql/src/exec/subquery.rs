@@ -5,7 +5,7 @@
 //! passes through the expression as an error, and comes out again as the abort that it is.
 
 use super::join::push_equal;
-use super::{Exec, Fail};
+use super::{Exec, Fail, owned};
 use crate::expr::{
     Comparison, Content, Env, Expr, Frame, Input, Invocation, Kept, Subqueries, Subquery, SubqueryTest, compare, lost,
 };
@@ -25,7 +25,8 @@ pub(super) const NOBODY: usize = usize::MAX;
 /// Runs the subqueries of one operator.
 struct Runner<'x> {
     exec: RefCell<Exec<'x>>,
-    /// The answers that are the same for all rows, by the subquery's frame.
+    /// The answers that are the same for all rows, by the subquery's frame. Also the present rows of the subqueries
+    /// whose columns are evaluated one by one.
     answers: RefCell<HashMap<usize, Answer>>,
     /// The abort that the engine raised in a subquery, if it raised one.
     abort: Cell<Option<Abort>>,
@@ -40,6 +41,8 @@ impl fmt::Debug for Runner<'_> {
 /// The answer of a subquery that has been run.
 enum Answer {
     Value(Value<'static>),
+    /// The only row, for its columns; without values if there is none.
+    Row(Vec<Value<'static>>),
     Rows(Rows),
     Matching(Matching),
 }
@@ -81,6 +84,9 @@ impl Exec<'_> {
 impl Subqueries for Runner<'_> {
     fn evaluate(&self, subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
         depth::check()?;
+        if let SubqueryTest::Column { at, .. } = subquery.test {
+            return self.column(subquery, at, env, row);
+        }
         // If there is nothing to compare the operands with, they are not evaluated.
         let judged = |answer: &Answer| match answer.has_rows() {
             true => answer.judge(subquery, &values(&subquery.operands, env, row)?),
@@ -126,6 +132,27 @@ fn values<'a>(exprs: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Vec<V
 }
 
 impl Runner<'_> {
+    /// Returns a column of the only row of a subquery. The first column runs the subquery for the outer row `row`, and
+    /// keeps its row for the others. Without arguments, the subquery runs once for all outer rows.
+    fn column(
+        &self,
+        subquery: &Subquery,
+        at: usize,
+        env: &Env<'_>,
+        row: &Input<'_>,
+    ) -> Result<Value<'static>, SqlError> {
+        let is_kept = subquery.arguments.is_empty() && self.answers.borrow().contains_key(&subquery.frame);
+        if at == 0 && !is_kept {
+            let arguments = values(&subquery.arguments, env, row)?;
+            let answer = self.run(subquery, env, &arguments)?;
+            self.answers.borrow_mut().insert(subquery.frame, answer);
+        }
+        match self.answers.borrow().get(&subquery.frame) {
+            Some(Answer::Row(found)) => Ok(found.get(at).cloned().unwrap_or(Value::Null)),
+            _ => Err(lost("a row")),
+        }
+    }
+
     /// Runs a subquery in a frame that shows these arguments.
     fn run(&self, subquery: &Subquery, env: &Env<'_>, arguments: &[Value<'_>]) -> Result<Answer, SqlError> {
         let mut exec = self.exec.try_borrow_mut().map_err(|_| lost("the transaction"))?;
@@ -134,7 +161,8 @@ impl Runner<'_> {
         answer.map_err(|fail| self.failed(fail))
     }
 
-    /// Returns the error with which an expression fails, and keeps the abort that has caused it if there is one.
+    /// Turns the failure of a subquery or call into the error of the expression around it. Remembers an abort, so that
+    /// the executor can report the abort in place of the error.
     fn failed(&self, fail: Fail) -> SqlError {
         if let Fail::Abort(abort) = fail {
             self.abort.set(Some(abort));
@@ -150,13 +178,23 @@ impl Exec<'_> {
                 let mut value = None;
                 self.run(subquery.node(), &mut |row| {
                     if value.is_some() {
-                        let message = "more than one row returned by a subquery used as an expression";
-                        return Err(SqlError::new(state::CARDINALITY_VIOLATION, message));
+                        return Err(several_rows());
                     }
                     value = Some(row.value(0).into_owned());
                     Ok(ControlFlow::Continue(()))
                 })?;
                 Ok(Answer::Value(value.unwrap_or(Value::Null)))
+            }
+            SubqueryTest::Column { width, .. } => {
+                let mut found = None;
+                self.run(subquery.node(), &mut |row| {
+                    if found.is_some() {
+                        return Err(several_rows());
+                    }
+                    found = Some(owned(row, *width));
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                Ok(Answer::Row(found.unwrap_or_default()))
             }
             SubqueryTest::Array(element) => {
                 let (memory, mut array) = (self.env.memory, ArrayBuilder::new(*element));
@@ -232,6 +270,12 @@ impl Exec<'_> {
     }
 }
 
+/// Returns the error 21000 for a subquery that must have one row at most.
+fn several_rows() -> SqlError {
+    let message = "more than one row returned by a subquery used as an expression";
+    SqlError::new(state::CARDINALITY_VIOLATION, message)
+}
+
 impl Answer {
     /// Whether there is anything to compare operands with.
     fn has_rows(&self) -> bool {
@@ -244,7 +288,7 @@ impl Answer {
             (Answer::Rows(rows), SubqueryTest::Compare(comparison, all, blanks)) => {
                 Ok(rows.compare(*comparison, *all, blanks, operands))
             }
-            (Answer::Rows(_) | Answer::Matching(_), _) => Err(lost("a row")),
+            (Answer::Row(_) | Answer::Rows(_) | Answer::Matching(_), _) => Err(lost("a row")),
         }
     }
 }

@@ -100,8 +100,8 @@ impl Ddl<'_> {
         Ok("CREATE TABLE")
     }
 
-    /// Claims the name of a new table. Returns a draft of a table without columns, or `None` if a relation has the name
-    /// and the statement says IF NOT EXISTS.
+    /// Locks the name of a new table. Returns a draft without columns, or `None` if a relation has the name and the
+    /// statement says IF NOT EXISTS.
     fn begin_table(&mut self, create: &ast::CreateTable) -> Result<Option<(Draft, Arc<TableLock>)>, Fail> {
         let name = self.placed(&object_name(&create.name)?, create.temporary)?;
         let on_commit = on_commit(create, &name)?;
@@ -123,8 +123,8 @@ impl Ddl<'_> {
         Ok(Some((draft, lock)))
     }
 
-    /// Makes the table of CREATE TABLE AS, without rows. Returns `None` if there is a relation of this name and the
-    /// statement says IF NOT EXISTS.
+    /// Creates the table of CREATE TABLE AS, without rows. Returns `None` if a relation has the name and the statement
+    /// says IF NOT EXISTS.
     pub(crate) fn create_table_as(&mut self, create_as: &CreateAs) -> Result<Option<Arc<Table>>, Fail> {
         self.check_memory()?;
         refuse_exotic(&create_as.create)?;
@@ -345,7 +345,7 @@ impl Ddl<'_> {
         Ok(table.with(table.schema.clone(), rules))
     }
 
-    /// Checks that DROP TABLE may drop relations of these names: none of them is a view of any kind.
+    /// Checks that none of these names means a view of any kind, which DROP TABLE does not drop.
     pub(super) fn check_droppable(&self, names: &[String]) -> Result<(), SqlError> {
         for name in names {
             if self.view().view(name).is_some() {
@@ -392,7 +392,12 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Drops a table, or a materialized view. Views in `among` go, too, in any case.
+    /// Drops a table or materialized view. With `cascade`, also drops the views over it and the functions that return
+    /// its rows.
+    ///
+    /// # Errors
+    /// 2BP01 if there are any of these and `cascade` is not set. Views in `among` do not count, because the caller
+    /// drops them anyway.
     pub(super) fn drop_table(&mut self, table: &Table, among: &[String], cascade: bool) -> Result<(), Fail> {
         self.txn.check_owned_table(table.id)?;
         self.drop_views_of(table.name(), table.kind(), among, cascade)?;
@@ -422,8 +427,8 @@ impl Ddl<'_> {
     }
 }
 
-/// Completes a draft: puts its computed columns in order, and gives it a hidden primary key if it has none, after its
-/// partition key if there is one.
+/// Completes a draft: sorts its computed columns by position, and adds a hidden primary key if the draft has no primary
+/// key. A hidden key begins with the partition key, if there is one.
 pub(super) fn complete_key(draft: &mut Draft) -> Result<(), SqlError> {
     draft.rules.computed.sort_by_key(|computed| computed.column);
     let keys = draft.schema.indexes.iter().map(|index| &index.columns).chain([&draft.schema.key]);
@@ -432,7 +437,7 @@ pub(super) fn complete_key(draft: &mut Draft) -> Result<(), SqlError> {
         draft.schema.key = draft.partition_key.into_iter().chain([draft.schema.columns.len()]).collect();
         draft.schema.columns.push(Column::new(HIDDEN, Type::Int8));
     }
-    // By a hidden key rows are found in the order in which they came.
+    // A scan by a hidden key returns the rows in the order of their insertion.
     draft.schema.ordered = true;
     draft.schema.partitioned = draft.partition_key.is_some();
     partition::check(draft)

@@ -6,7 +6,7 @@ use crate::plan::table_function::{RowSource, RowsOf, TableFunction};
 use crate::plan::{Callee, Node};
 use crate::types::SessionZone;
 use crate::{SqlError, state};
-use hotrow_storage::{Elements, Interval, Value};
+use hotrow_storage::{Elements, Interval, Numeric, Value};
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
@@ -124,11 +124,11 @@ fn rows_for<'n>(function: TableFunction, arguments: &'n [Value<'static>], env: &
         TableFunction::Matches => matches(arguments),
         TableFunction::Channels => Ok(channels(env)),
         TableFunction::Json(function) => json_rows::rows(function, arguments),
-        TableFunction::PathQuery => json_rows::path(arguments, env),
+        TableFunction::PathQuery { .. } => json_rows::path(arguments, env),
     }
 }
 
-/// Returns the rows of a user's function, which have been made.
+/// Returns the rows of a user's function, which has run already.
 fn kept<'n>(rows: Kept) -> Next<'n> {
     let mut at = 0;
     Box::new(move |row| {
@@ -146,7 +146,7 @@ fn none<'n>() -> Next<'n> {
     Box::new(|_| Ok(false))
 }
 
-/// Returns the channels on which the session listens.
+/// Returns the channels on which the session listens, for `pg_listening_channels`.
 fn channels<'n>(env: &Env<'_>) -> Next<'n> {
     let channels = env.context.map(|context| context.entry.mailbox.channels());
     let mut channels = channels.unwrap_or_default().into_iter();
@@ -158,7 +158,7 @@ fn channels<'n>(env: &Env<'_>) -> Next<'n> {
     })
 }
 
-/// Returns the matches of a pattern in a text.
+/// Returns the matches of a pattern in a text, for `regexp_matches`.
 fn matches<'n>(arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
     let text = |at: usize| if let Some(Value::Text(text)) = arguments.get(at) { &**text } else { "" };
     if arguments.iter().any(Value::is_null) {
@@ -173,7 +173,7 @@ fn matches<'n>(arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
     }))
 }
 
-/// Returns the names and values of options.
+/// Returns the names and values of options such as `fillfactor=70`, for `pg_options_to_table`.
 fn options<'n>(arguments: &'n [Value<'static>]) -> Next<'n> {
     let Some(Value::Array(options)) = arguments.first() else { return none() };
     let mut options = options.iter();
@@ -202,16 +202,25 @@ fn unnest<'n>(arrays: &'n [Value<'static>]) -> Next<'n> {
     })
 }
 
-/// Returns the values of a series, or no rows if an argument is NULL. The days of an interval are those of `zone`.
+/// Returns the values of `generate_series`, or no rows if an argument is NULL. Days and months are added to a
+/// `timestamptz` in `zone`.
 fn series<'n>(arguments: &'n [Value<'static>], zone: SessionZone) -> Result<Next<'n>, SqlError> {
     let (Some(first), Some(last)) = (arguments.first(), arguments.get(1)) else { return Ok(none()) };
     if arguments.iter().any(Value::is_null) {
         return Ok(none());
     }
+    for (value, what) in arguments.iter().zip(["start value", "stop value", "step size"]) {
+        if let Value::Numeric(number) = value
+            && !number.is_finite()
+        {
+            let wrong = if number.is_nan() { "NaN" } else { "infinity" };
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("{what} cannot be {wrong}")));
+        }
+    }
     let one = match first {
         Value::Int4(_) => Value::Int4(1),
         Value::Int8(_) => Value::Int8(1),
-        _ => Value::Numeric(1.into()),
+        _ => Value::Numeric(Numeric::ONE),
     };
     let step = arguments.get(2).cloned().unwrap_or(one);
     let zero = match step {

@@ -12,16 +12,16 @@ use hotrow_txn::Ownership;
 use sqlparser::ast;
 use std::ops::ControlFlow;
 
-/// The most rows that a commit deletes one by one. A table with more is replaced by an empty one, which costs the
-/// session its plans for the table.
+/// The maximum number of rows that a commit deletes one by one. A table with more rows is replaced by an empty one, and
+/// the session's plans for the table become out of date.
 const FEW_ROWS: usize = 1000;
 
 impl Ddl<'_> {
-    /// Returns the full name of a relation that is to be made. Unless it is temporary, its schema is locked, so that it
-    /// stays until the relation is there.
+    /// Returns the full name for a new relation. Unless it is temporary, locks its schema, so that no other transaction
+    /// drops the schema before the relation is defined.
     ///
     /// # Errors
-    /// 42P16 if the statement says TEMPORARY and the name says another schema, 3F000 if there is no such schema.
+    /// 42P16 if the statement says TEMPORARY and the name contains another schema, 3F000 if there is no such schema.
     pub(super) fn placed(&mut self, name: &RelationName, temporary: bool) -> Result<String, Fail> {
         if self.view().is_for_temporary(name) {
             return Ok(full(self.context.temporary_schema(), &name.name));
@@ -37,7 +37,8 @@ impl Ddl<'_> {
         Ok(full(self.context.temporary_schema(), &name.name))
     }
 
-    /// Does at a commit what the transaction's temporary tables want: deletes the rows of some, and drops others.
+    /// Applies the ON COMMIT clauses of the temporary tables before a commit: deletes the rows of some tables, and
+    /// drops others.
     pub(crate) fn run_on_commit(&mut self) -> Result<&'static str, Fail> {
         let tables = self.view().temporary_tables();
         for table in tables.iter().filter(|table| table.rules.on_commit == OnCommit::DeleteRows) {
@@ -49,7 +50,10 @@ impl Ddl<'_> {
         Ok("COMMIT")
     }
 
-    /// Deletes the rows of a temporary table, without triggers.
+    /// Deletes all rows of a temporary table, without firing triggers.
+    ///
+    /// # Errors
+    /// 0A000 if a table that refers to it keeps its rows.
     fn delete_rows(&mut self, table: &Arc<Table>) -> Result<(), Fail> {
         let stays = |child: &&(Arc<Table>, _)| child.0.rules.on_commit == OnCommit::PreserveRows;
         if let Some((child, _)) = self.view().referrers(table).iter().find(stays) {
@@ -76,7 +80,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Replaces a table by an empty one.
+    /// Replaces a table by an empty one with the same definition.
     pub(super) fn empty(&mut self, table: &Table) -> Result<(), Fail> {
         self.txn.check_owned_table(table.id)?;
         let draft =
@@ -86,7 +90,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Drops all temporary relations of the session.
+    /// Drops all temporary relations of the session, without notices.
     pub(crate) fn discard_temporary(&mut self) -> Result<&'static str, Fail> {
         let notices = self.notices.len();
         let schema = self.context.temporary_schema().to_owned();
@@ -96,10 +100,10 @@ impl Ddl<'_> {
     }
 }
 
-/// Returns the ON COMMIT of a new table.
+/// Returns the action of the ON COMMIT clause of a new table, which is PRESERVE ROWS without a clause.
 ///
 /// # Errors
-/// 42P16 if the table is not temporary.
+/// 42P16 if there is a clause and the table is not temporary.
 pub(super) fn on_commit(create: &ast::CreateTable, full_name: &str) -> Result<OnCommit, SqlError> {
     if create.on_commit.is_some() && !is_temporary(full_name) {
         let message = "ON COMMIT can only be used on temporary tables";
@@ -112,10 +116,10 @@ pub(super) fn on_commit(create: &ast::CreateTable, full_name: &str) -> Result<On
     })
 }
 
-/// Checks that a relation and one that it depends on are both temporary, or that neither is.
+/// Checks that a table and the table that its foreign key refers to are both temporary or both permanent.
 ///
 /// # Errors
-/// 42P16
+/// 42P16 if only one of them is temporary.
 pub(super) fn check_references(table: &str, referenced: &str) -> Result<(), SqlError> {
     let kind = match (is_temporary(table), is_temporary(referenced)) {
         (true, false) => "temporary",
@@ -126,7 +130,7 @@ pub(super) fn check_references(table: &str, referenced: &str) -> Result<(), SqlE
     Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message))
 }
 
-/// Checks that a relation may go into a schema.
+/// Checks that a relation may move into a schema.
 ///
 /// # Errors
 /// 0A000 if the relation or the schema is temporary.
@@ -139,7 +143,7 @@ pub(super) fn check_move(full_name: &str, schema: &str) -> Result<(), SqlError> 
     Ok(())
 }
 
-/// Returns the error for something that would need a temporary relation after its session.
+/// Returns the error 0A000, for a permanent object that would use a temporary relation.
 pub(super) fn needs_temporary(what: &str) -> SqlError {
     crate::error::unsupported(&format!("{what} that uses a temporary relation"))
 }

@@ -19,17 +19,17 @@ pub(super) type Assignments = [(usize, Expr)];
 /// A change of a row after which triggers fire.
 #[derive(Clone)]
 pub(super) struct Changed {
-    /// The position of the row's table in the statement's graph.
+    /// The position of the row's table in the statement's graph of tables.
     pub(super) node: usize,
     event: TriggerEvent,
-    /// The row before the change and after it.
+    /// The row before the change; `None` for an INSERT.
     old: Option<Row>,
     new: Option<Row>,
-    /// The positions of the triggers that fire.
+    /// The positions of the triggers that fire, in the table's list of triggers.
     due: Vec<usize>,
 }
 
-/// A change that triggers see: the row before it and after it, as far as there is one.
+/// An event that a trigger sees: of a row, with its old and new version, or of a whole statement.
 struct Change<'c> {
     time: TriggerTime,
     event: TriggerEvent,
@@ -40,7 +40,7 @@ struct Change<'c> {
 
 impl Exec<'_> {
     /// Fires the triggers that fire before a change of a row. They may change the new row. Returns `false` if one of
-    /// them says that the row is not to be changed.
+    /// them asks for the row to be skipped.
     pub(super) fn before_row(
         &mut self,
         triggers: &Triggers,
@@ -55,7 +55,7 @@ impl Exec<'_> {
             let change = Change { time: TriggerTime::Before, event, for_rows: true, old, new: row };
             let Some((returned, values)) = self.fire(triggers, at, &change)? else { continue };
             let Value::Int4(first) = returned else { return Ok(false) };
-            // A row that there is not is NULL.
+            // A row that this event does not have counts as NULL.
             let place = first as usize;
             if place == NEW && new.is_none() || place == triggers.old() && old.is_none() {
                 return Ok(false);
@@ -68,10 +68,11 @@ impl Exec<'_> {
         Ok(true)
     }
 
-    /// Checks that a row still is as it was before triggers fired and functions of the statement ran.
+    /// Checks that a row still has the values in `old`, which the statement read before it fired triggers and called
+    /// functions.
     ///
     /// # Errors
-    /// 27000 if one of them has changed or deleted the row.
+    /// 27000 if one of these has changed or deleted the row.
     pub(super) fn check_same(&mut self, table: &Table, key: &Key, old: &Input<'_>, verb: &str) -> Result<(), Fail> {
         let now = self.txn.read_for_update(table.id, key)?;
         if now.is_some_and(|now| (0..table.stored()).all(|column| now.value(column) == old.value(column))) {
@@ -83,7 +84,7 @@ impl Exec<'_> {
         Err(SqlError::new(state::TRIGGERED_DATA_CHANGE_VIOLATION, message).hint(hint).into())
     }
 
-    /// Fires the triggers that fire once for a statement.
+    /// Fires the triggers of a whole statement (FOR EACH STATEMENT) that are due before or after it.
     pub(super) fn at_statement(
         &mut self,
         triggers: &Triggers,
@@ -98,7 +99,7 @@ impl Exec<'_> {
         Ok(())
     }
 
-    /// Fires the triggers that fire after changes of rows.
+    /// Fires the triggers that fire after these changes of rows, in the order of the changes.
     pub(super) fn after_rows(&mut self, graph: &Graph, changes: &[Changed]) -> Result<(), Fail> {
         for changed in changes {
             let Some(triggers) = graph.nodes[changed.node].triggers.as_deref() else { continue };
@@ -112,8 +113,8 @@ impl Exec<'_> {
         Ok(())
     }
 
-    /// Runs the function of a trigger if its condition holds. Returns the place of the first field of the row that the
-    /// function returns, or NULL, and the values of the frame.
+    /// Runs the function of a trigger, or returns `None` if the trigger's condition does not hold. Returns the slot of
+    /// the first field of the row that the function returns, or NULL, together with the values of the function's frame.
     #[allow(clippy::type_complexity, reason = "a result with the frame in which it is found")]
     fn fire(
         &mut self,
@@ -150,7 +151,7 @@ impl Exec<'_> {
 }
 
 impl Changed {
-    /// Notes a change of a row of the table at `node`, or returns `None` if no trigger fires after it.
+    /// Makes a record of a change of a row of the table at `node`. Returns `None` if no trigger fires after the change.
     pub(super) fn of(
         triggers: &Triggers,
         node: usize,
@@ -170,14 +171,14 @@ impl Changed {
     }
 }
 
-/// Sets the fields of a row to the values of its columns.
+/// Copies the columns of a row into the fields of `new` or `old`. Without a row, the fields stay as they are.
 fn fill(fields: &mut [Value<'static>], row: Option<RowRef<'_>>) {
     if let Some(row) = row {
         fields.iter_mut().enumerate().for_each(|(column, field)| *field = row.value(column).into_owned());
     }
 }
 
-/// Sets the variables of a trigger's function.
+/// Sets the variables of a trigger's function, such as `tg_op`.
 fn variables(triggers: &Triggers, at: usize, change: &Change<'_>, places: &mut [Value<'static>]) {
     let (trigger, table) = (&triggers.list[at].trigger, &triggers.table);
     let level = if change.for_rows { "ROW" } else { "STATEMENT" };

@@ -16,7 +16,7 @@ use crate::{SqlError, state};
 use hotrow_sync::Arc;
 
 impl Ddl<'_> {
-    /// Runs a statement about triggers.
+    /// Runs CREATE TRIGGER, ALTER TRIGGER … RENAME or DROP TRIGGER.
     pub(super) fn run_trigger(&mut self, statement: &TriggerStatement) -> Result<(), Fail> {
         match statement {
             TriggerStatement::Create(create) => self.create_trigger(create),
@@ -32,6 +32,10 @@ impl Ddl<'_> {
             return Err(not_for_materialized(message).into());
         }
         table.check_changeable()?;
+        if create.when.is_some() {
+            // The condition may mention labels.
+            self.keep_types_of(&table)?;
+        }
         let mut create = create.clone();
         let function = check_trigger(&create, &table, self.view())?;
         self.lock(&lock_of(&function.name), Mode::Shared)?;
@@ -114,7 +118,7 @@ impl Ddl<'_> {
         self.owned_table(&full)
     }
 
-    /// Changes the list of a table's triggers.
+    /// Changes the list of a table's triggers by `change`, and sorts it by name.
     pub(super) fn change_triggers(&mut self, table: &Arc<Table>, change: impl FnOnce(&mut Vec<Arc<Trigger>>)) {
         let mut rules: Rules = table.rules.clone();
         change(&mut rules.triggers);
@@ -122,7 +126,7 @@ impl Ddl<'_> {
         self.publish(table.with(table.schema.clone(), rules));
     }
 
-    /// Drops the triggers that run a function, if `cascade` is set.
+    /// Drops the triggers that run a function.
     ///
     /// # Errors
     /// 2BP01 if there are any and `cascade` is not set.
@@ -140,7 +144,7 @@ impl Ddl<'_> {
         self.drop_dependent_objects(dependents, cascade)
     }
 
-    /// Gives the triggers that run a function the function's new full name.
+    /// Puts the new full name of a function into the triggers that run it.
     pub(super) fn move_in_triggers(&mut self, function: &Procedure, new: &str) -> Result<(), Fail> {
         let runs = |trigger: &Arc<Trigger>| trigger.runs(&function.name);
         let mut tables = self.view().tables();
@@ -160,7 +164,7 @@ impl Ddl<'_> {
     }
 }
 
-/// Adds the triggers of a table that mention a column to the objects that depend on it.
+/// Adds the triggers of a table that mention the column `column` to the dependents of that column.
 pub(super) fn add_dependents(table: &Table, column: &str, subject: &str, dependents: &mut Dependents) {
     for trigger in &table.rules.triggers {
         if trigger.definition.events.columns.iter().any(|known| known == column) || tests(trigger, column) {
@@ -169,10 +173,10 @@ pub(super) fn add_dependents(table: &Table, column: &str, subject: &str, depende
     }
 }
 
-/// Gives a column of a table another name in the table's triggers.
+/// Renames a column in the triggers of its table.
 ///
 /// # Errors
-/// 0A000 if the condition of a trigger mentions the column: its text does not change.
+/// 0A000 if the condition of a trigger mentions the column, because the text of a condition cannot be changed.
 pub(super) fn rename_in_triggers(table: &Table, rules: &mut Rules, old: &str, new: &str) -> Result<(), SqlError> {
     for trigger in &mut rules.triggers {
         if tests(trigger, old) {
@@ -189,7 +193,8 @@ pub(super) fn rename_in_triggers(table: &Table, rules: &mut Rules, old: &str, ne
     Ok(())
 }
 
-/// Whether the condition of a trigger mentions a column.
+/// Whether the condition of a trigger may mention a column. Compares words of its text, so that another object of the
+/// same name counts, too.
 fn tests(trigger: &Trigger, column: &str) -> bool {
     let Some(when) = &trigger.definition.when else { return false };
     let (text, mut tokens) = (&when.text.text, Vec::new());

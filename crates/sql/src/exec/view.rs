@@ -113,7 +113,7 @@ impl Ddl<'_> {
         self.drop_dependents(&dependents)
     }
 
-    /// Returns the views that show a relation, directly or through other views.
+    /// Returns the views over a relation, directly or through other views, including materialized ones.
     fn queries_over(&self, name: &str) -> Vec<Arc<StoredView>> {
         let mut left = self.view().stored_queries();
         let (mut found, mut names) = (Vec::new(), vec![name.to_owned()]);
@@ -149,8 +149,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Returns the definition of a view, or of a materialized one, whose name is locked exclusively. Returns `None` if
-    /// it is gone.
+    /// Locks the name of a view or materialized view in exclusive mode, and returns its definition. Returns `None` if
+    /// there is no such view.
     pub(super) fn owned_query(&mut self, name: &str) -> Result<Option<Arc<StoredView>>, Fail> {
         self.lock(name, Mode::Exclusive)?;
         if let Some(view) = self.view().view(name) {
@@ -163,8 +163,7 @@ impl Ddl<'_> {
         Ok(table.and_then(|table| table.stored_query()))
     }
 
-    /// Puts the changed definition of a view, or of a materialized one, in place of the present one, which is
-    /// [owned](Self::owned_query).
+    /// Replaces the definition of a view or materialized view, which the caller has [locked](Self::owned_query).
     pub(super) fn replace_query(&mut self, changed: StoredView) {
         let table = self.view().table(&changed.name);
         let Some((table, known)) = table.as_ref().and_then(|table| Some((table, table.rules.materialized.as_ref()?)))
@@ -178,7 +177,7 @@ impl Ddl<'_> {
         self.publish(table.with(table.schema.clone(), rules));
     }
 
-    /// Removes the definition of a view, or of a materialized one.
+    /// Removes the definition of a view or materialized view.
     pub(super) fn remove_query(&mut self, name: &str) {
         let is_table = self.view().table(name).is_some();
         let changes = &mut self.context.transaction.changes;
@@ -189,7 +188,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// Names a view for messages, with the word for its kind.
+    /// Returns the name that messages give to a view, after the word for its kind.
     pub(super) fn written_view(&self, view: &StoredView) -> String {
         let kind = self.view().table(&view.name).map_or("view", |table| table.kind());
         format!("{kind} {}", self.view().written(&view.name))
@@ -248,7 +247,7 @@ impl Ddl<'_> {
     }
 }
 
-/// Returns the hint that says by which statement a table, or a materialized view, is dropped.
+/// Returns the hint that names the statement which drops this table or materialized view.
 pub(super) fn how_to_drop(table: &Table) -> String {
     format!("Use DROP {} to remove a {}.", table.kind().to_uppercase(), table.kind())
 }

@@ -47,7 +47,7 @@ pub(super) struct Frame {
     exclusion: Exclusion,
     /// The key by which the rows are ordered, if there is exactly one.
     key: Option<SortKey>,
-    /// The time zone in which the days of an interval are added to a `timestamptz`.
+    /// The time zone in which the days and months of an offset are added to a `timestamptz`.
     zone: SessionZone,
     /// The bounds of the last frame of a RANGE with offsets.
     first: usize,
@@ -238,8 +238,12 @@ impl Frame {
         })
     }
 
-    /// Whether a value is at most (`less`) or at least a limit: `base` plus the distance, or minus it if `subtract` is
-    /// set. A limit beyond the range of its type is beyond all values.
+    /// Compares a value with a limit, which is `base` plus `distance`, or minus it if `subtract` is set. Returns
+    /// whether the value is at most the limit if `less` is set, and at least the limit otherwise. A limit that is out
+    /// of its type's range lies beyond all values.
+    ///
+    /// # Errors
+    /// 22013 if the distance is negative or NaN.
     fn in_range(
         &self,
         value: &Value<'_>,
@@ -270,14 +274,14 @@ impl Frame {
             return Ok(if less { order.is_le() } else { order.is_ge() });
         }
         if let (Value::Numeric(value), Value::Numeric(base), Value::Numeric(distance)) = (value, base, distance) {
-            if distance.is_sign_negative() && !distance.is_zero() {
+            if distance.is_negative() {
                 return negative();
             }
-            let limit = if subtract { base.checked_sub(*distance) } else { base.checked_add(*distance) };
+            let limit = if subtract { base.subtract(distance) } else { base.add(distance) };
             return Ok(match limit {
-                Some(limit) if less => *value <= limit,
-                Some(limit) => *value >= limit,
-                None => subtract != less,
+                Ok(limit) if less => *value <= limit,
+                Ok(limit) => *value >= limit,
+                Err(_) => subtract != less,
             });
         }
         let float = |value: &Value<'_>| match value {
@@ -301,8 +305,8 @@ impl Frame {
     }
 }
 
-/// Returns the moment, time or interval that lies `distance` after another one, or before it if `subtract` is set.
-/// Returns `None` if the result is beyond the range of its type. The days of an interval are those of `zone`.
+/// Returns the moment, time of day or interval that lies `distance` after `base`, or before it if `subtract` is set.
+/// Returns `None` if the result is out of its type's range. Days and months are added to a `timestamptz` in `zone`.
 fn limit_of(base: &Value<'_>, distance: Interval, subtract: bool, zone: SessionZone) -> Option<Value<'static>> {
     let op = if subtract { Arithmetic::Subtract } else { Arithmetic::Add };
     match base {

@@ -1,10 +1,9 @@
-//! Arithmetic. Integer overflow is an error. Numerics have PostgreSQL's scales, but at most 28 digits.
+//! Arithmetic. Integer overflow is an error.
 
-use super::compare::decimal;
-use crate::types::{SessionZone, check_date, without_negative_zero};
+use super::compare::numeric;
+use crate::types::{SessionZone, check_date, numeric_error};
 use crate::{SqlError, state};
-use hotrow_storage::{Decimal, Type, Value};
-use rust_decimal::RoundingStrategy;
+use hotrow_storage::{Numeric, Type, Value};
 
 /// An arithmetic operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +18,7 @@ pub enum Arithmetic {
     Divide,
     /// `%`
     Modulo,
-    /// `^`, double precision only
+    /// `^`, numeric and double precision only
     Power,
     /// `&`, integers only
     BitAnd,
@@ -69,7 +68,7 @@ impl Arithmetic {
             (Value::Int8(left), Value::Int8(right)) => {
                 self.integers(*left, *right)?.map(Value::Int8).ok_or_else(|| out_of_range(Type::Int8))
             }
-            (Value::Numeric(left), Value::Numeric(right)) => self.decimals(*left, *right).map(Value::Numeric),
+            (Value::Numeric(left), Value::Numeric(right)) => self.numerics(left, right).map(Value::Numeric),
             (Value::Float4(left), Value::Float4(right)) => {
                 let wide = self.floats(f64::from(*left), f64::from(*right))?;
                 let result = wide as f32;
@@ -113,28 +112,20 @@ impl Arithmetic {
         })
     }
 
-    /// Applies the operator to two numbers.
+    /// Applies the operator to two numerics.
     ///
     /// # Errors
-    /// 22012 for a division by zero, 22003 if the result has too many digits.
-    pub(super) fn decimals(self, left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
+    /// 22012 for a division by zero, 22003 if the result has too many digits, 2201F for a power that does not exist.
+    pub(super) fn numerics(self, left: &Numeric, right: &Numeric) -> Result<Numeric, SqlError> {
         let result = match self {
-            Arithmetic::Add => left.checked_add(right).map(|sum| with_digits_of(sum, left, right)),
-            Arithmetic::Subtract => left.checked_sub(right).map(|rest| with_digits_of(rest, left, right)),
-            Arithmetic::Multiply => {
-                // A zero too has the digits after the point that another result would have.
-                let scale = (left.scale() + right.scale()).min(Decimal::MAX_SCALE);
-                left.checked_mul(right).map(|product| zero_of(product, scale))
-            }
-            Arithmetic::Divide => return divide(left, right),
-            _ if right.is_zero() => return Err(division_by_zero()),
-            // With as many digits after the point as the operand that has more.
-            _ => left.checked_rem(right).map(|mut rest| {
-                rest.rescale(left.scale().max(right.scale()));
-                rest
-            }),
+            Arithmetic::Add => left.add(right),
+            Arithmetic::Subtract => left.subtract(right),
+            Arithmetic::Multiply => left.multiply(right),
+            Arithmetic::Divide => left.divide(right),
+            Arithmetic::Power => left.power(right),
+            _ => left.remainder(right),
         };
-        result.map(without_negative_zero).ok_or_else(numeric_overflow)
+        result.map_err(numeric_error)
     }
 
     fn floats(self, left: f64, right: f64) -> Result<f64, SqlError> {
@@ -149,7 +140,7 @@ impl Arithmetic {
         if result.is_infinite() && !left.is_infinite() && !right.is_infinite() {
             return Err(float_overflow());
         }
-        // Only factors that are zero make a zero, and only a zero that is divided.
+        // A product is zero only if a factor is. A quotient is zero only if the dividend is or the divisor is infinite.
         let is_zero = match self {
             Arithmetic::Multiply => left == 0.0 || right == 0.0,
             Arithmetic::Divide => left == 0.0 || right.is_infinite(),
@@ -168,30 +159,12 @@ impl Arithmetic {
         let days = days.as_int().unwrap_or_default();
         let days = if self == Arithmetic::Subtract { -days } else { days };
         let shifted = i32::try_from(i64::from(date) + days).map_err(|_| date_out_of_range())?;
-        // The ends of the numbers of a date are the infinities, which no sum may reach.
+        // The least and the greatest number of a date stand for the infinities, which no sum may reach.
         if matches!(check_date(shifted)?, i32::MIN | i32::MAX) {
             return Err(date_out_of_range());
         }
         Ok(Value::Date(shifted))
     }
-}
-
-/// Gives a sum or difference as many digits after the point as the operand has that has more, also if it is zero. It
-/// gets fewer if there is no room for them.
-fn with_digits_of(mut number: Decimal, left: Decimal, right: Decimal) -> Decimal {
-    let scale = left.scale().max(right.scale());
-    if number.scale() < scale {
-        number.rescale(scale);
-    }
-    number
-}
-
-/// Returns the number. If it is zero, it gets `scale` digits after the point.
-fn zero_of(mut number: Decimal, scale: u32) -> Decimal {
-    if number.is_zero() {
-        number.rescale(scale);
-    }
-    number
 }
 
 fn power(base: f64, exponent: f64) -> Result<f64, SqlError> {
@@ -214,44 +187,6 @@ fn power(base: f64, exponent: f64) -> Result<f64, SqlError> {
     }
 }
 
-/// Divides two numerics. As in PostgreSQL, the quotient has at least sixteen significant digits, and at least as many
-/// digits after the point as either operand.
-pub fn divide(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
-    if right.is_zero() {
-        return Err(division_by_zero());
-    }
-    let ((left_weight, left_digit), (right_weight, right_digit)) = (leading(left), leading(right));
-    let mut weight = left_weight - right_weight;
-    if left_digit <= right_digit {
-        weight -= 1;
-    }
-    let scale = (16 - weight * 4).max(i32::try_from(left.scale().max(right.scale())).unwrap_or(0)).clamp(0, 28);
-    let quotient = left.checked_div(right).ok_or_else(numeric_overflow)?;
-    let mut rounded = quotient.round_dp_with_strategy(scale.unsigned_abs(), RoundingStrategy::MidpointAwayFromZero);
-    // If there is no room for so many digits within 28, the number keeps those that it has.
-    rounded.rescale(scale.unsigned_abs().max(rounded.scale()));
-    Ok(rounded)
-}
-
-/// Returns the power of 10,000 at which the first digit of the number in base 10,000 stands, and that digit.
-fn leading(value: Decimal) -> (i32, i128) {
-    let mut mantissa = value.mantissa().abs();
-    if mantissa == 0 {
-        return (0, 0);
-    }
-    // Align the point to a digit of base 10,000.
-    let scale = value.scale() as i32;
-    let aligned = (scale + 3) / 4;
-    let missing = aligned * 4 - scale;
-    let mut power = -aligned;
-    mantissa = mantissa.saturating_mul(10_i128.pow(missing.unsigned_abs()));
-    while mantissa >= 10_000 {
-        mantissa /= 10_000;
-        power += 1;
-    }
-    (power, mantissa)
-}
-
 /// Returns `-value`, or an error if the result is out of range.
 pub(super) fn negate(value: &Value<'_>) -> Result<Value<'static>, SqlError> {
     Ok(match value {
@@ -261,7 +196,7 @@ pub(super) fn negate(value: &Value<'_>) -> Result<Value<'static>, SqlError> {
         Value::Float4(value) => Value::Float4(-value),
         Value::Float8(value) => Value::Float8(-value),
         Value::Interval(value) => Value::Interval(super::interval_arithmetic::negate(*value)?),
-        other => Value::Numeric(without_negative_zero(-decimal(other))),
+        other => Value::Numeric(numeric(other).negate()),
     })
 }
 
@@ -273,12 +208,6 @@ pub(super) fn division_by_zero() -> SqlError {
 /// Returns error 22003, which says that a value is out of the range of this type.
 pub(super) fn out_of_range(ty: Type) -> SqlError {
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("{ty} out of range"))
-}
-
-/// Returns error 22003, which says that a result has more than 28 digits.
-pub(super) fn numeric_overflow() -> SqlError {
-    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")
-        .detail("A numeric holds up to 28 digits.")
 }
 
 fn float_overflow() -> SqlError {

@@ -1,7 +1,7 @@
 //! Casts between types.
 
 use super::arith::out_of_range;
-use super::compare::{decimal, float};
+use super::compare::{float, numeric};
 use crate::json::{self, Kind};
 use crate::types::{
     SessionZone, Styles, check_timestamp, decode_text, encode_text, fit_char, fit_interval, fit_micros, fit_name,
@@ -9,9 +9,7 @@ use crate::types::{
 };
 use crate::{SqlError, state};
 use bytes::BytesMut;
-use hotrow_storage::{Decimal, Interval, Type, Value};
-use rust_decimal::RoundingStrategy;
-use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
+use hotrow_storage::{Interval, Numeric, Type, Value};
 
 /// The contexts of casts, in which different casts are allowed, from the strictest to the most permissive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,7 +102,13 @@ pub fn cast<'v>(
             Value::Int8(i64::from(value.cast_unsigned()))
         }
         (value, Type::Int2 | Type::Int4 | Type::Int8) => to_integer(&value, to)?,
-        (value, Type::Numeric(_)) => Value::Numeric(to_numeric(&value, to)?),
+        (value, Type::Numeric(_)) => Value::Numeric(to_numeric(&value)),
+        // As a text: rounded once, and with the text in the error of a number that is too large or too small.
+        (Value::Numeric(number), Type::Float4 | Type::Float8)
+            if number.is_finite() && (to == Type::Float4 || !is_double(&number)) =>
+        {
+            return decode_text(to, &number.to_string(), Styles::default());
+        }
         (value, Type::Float4) => {
             let wide = float(&value);
             let narrow = wide as f32;
@@ -200,6 +204,12 @@ fn to_text(value: &Value<'_>, ty: Type, styles: Styles) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// Whether a finite number is in the range of doubles: it does not become an infinity, nor zero if it is not.
+fn is_double(number: &Numeric) -> bool {
+    let double = number.to_f64();
+    double.is_finite() && (double != 0.0 || number.is_zero())
+}
+
 fn to_integer(value: &Value<'_>, to: Type) -> Result<Value<'static>, SqlError> {
     let wide = match value {
         Value::Float4(_) | Value::Float8(_) => {
@@ -208,7 +218,12 @@ fn to_integer(value: &Value<'_>, to: Type) -> Result<Value<'static>, SqlError> {
             let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&rounded);
             fits.then_some(rounded as i64)
         }
-        Value::Numeric(number) => number.round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero).to_i64(),
+        Value::Numeric(number) if !number.is_finite() => {
+            let what = if number.is_nan() { "NaN" } else { "infinity" };
+            let message = format!("cannot convert {what} to {to}");
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        Value::Numeric(number) => number.to_i64(),
         other => other.as_int(),
     };
     let narrow = wide.and_then(|wide| match to {
@@ -219,7 +234,10 @@ fn to_integer(value: &Value<'_>, to: Type) -> Result<Value<'static>, SqlError> {
     narrow.ok_or_else(|| out_of_range(to))
 }
 
-/// Returns the bits of an object number. A negative `integer` keeps its bits, as in PostgreSQL.
+/// Converts an integer to the 32 bits of an OID. A negative `integer` keeps its bits, as in PostgreSQL.
+///
+/// # Errors
+/// 22003 if the number is out of the range of OIDs.
 fn to_oid(value: &Value<'_>) -> Result<i32, SqlError> {
     match value {
         Value::Int4(value) => Ok(*value),
@@ -230,24 +248,19 @@ fn to_oid(value: &Value<'_>) -> Result<i32, SqlError> {
     }
 }
 
-fn to_numeric(value: &Value<'_>, to: Type) -> Result<Decimal, SqlError> {
-    let number = match value {
-        // The shortest decimal that reads back as the float: six digits of a real, fifteen of a double.
-        Value::Float4(value) => Decimal::from_f32(*value),
-        Value::Float8(value) => Decimal::from_f64(*value),
-        other => Some(decimal(other)),
-    };
-    let tiny = matches!(value, Value::Float4(_) | Value::Float8(_)) && (0.0..1e-20).contains(&float(value).abs());
-    match number {
-        // Only a declared scale rounds a number to zero.
-        Some(number) if number.is_zero() && to == Type::Numeric(None) && float(value) != 0.0 => None,
-        None if tiny => Some(Decimal::ZERO).filter(|_| to != Type::Numeric(None)),
-        number => number,
+/// Converts a number to `numeric`. Of a `real`, six significant digits count, and of a double 15.
+fn to_numeric(value: &Value<'_>) -> Numeric {
+    match value {
+        Value::Float4(value) => Numeric::from_f32(*value),
+        Value::Float8(value) => Numeric::from_f64(*value),
+        other => numeric(other),
     }
-    .ok_or_else(super::arith::numeric_overflow)
 }
 
-/// Converts dates and timestamps. `zone` is that of the times without one.
+/// Converts between dates and timestamps. `zone` is the time zone of dates and of timestamps without one.
+///
+/// # Errors
+/// 22008 if the result is out of range.
 fn to_datetime(value: Value<'_>, to: Type, zone: SessionZone) -> Result<Value<'static>, SqlError> {
     // The infinities of a date are the ends of its numbers, as those of a timestamp.
     Ok(match (value, to) {

@@ -1,7 +1,6 @@
 //! Order and equality of values.
 
-use hotrow_storage::{Array, Decimal, Value};
-use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
+use hotrow_storage::{Array, Numeric, Value};
 use std::cmp::Ordering;
 
 /// A comparison operator.
@@ -132,7 +131,8 @@ fn compare_numbers(left: &Value<'_>, right: &Value<'_>) -> Ordering {
         (Value::Float4(_) | Value::Float8(_), _) | (_, Value::Float4(_) | Value::Float8(_)) => {
             compare_floats(float(left), float(right))
         }
-        _ => decimal(left).cmp(&decimal(right)),
+        (Value::Numeric(left), Value::Numeric(right)) => left.cmp(right),
+        _ => numeric(left).cmp(&numeric(right)),
     }
 }
 
@@ -145,15 +145,15 @@ pub(super) fn float(value: &Value<'_>) -> f64 {
     match value {
         Value::Float4(value) => f64::from(*value),
         Value::Float8(value) => *value,
-        Value::Numeric(value) => value.to_f64().unwrap_or_default(),
+        Value::Numeric(value) => value.to_f64(),
         other => other.as_int().unwrap_or_default() as f64,
     }
 }
 
 /// Converts an integer or numeric to `numeric`. Any other value becomes zero.
-pub(super) fn decimal(value: &Value<'_>) -> Decimal {
+pub(super) fn numeric(value: &Value<'_>) -> Numeric {
     match value {
-        Value::Numeric(value) => *value,
-        other => Decimal::from_i64(other.as_int().unwrap_or_default()).unwrap_or_default(),
+        Value::Numeric(value) => value.clone(),
+        other => Numeric::from(other.as_int().unwrap_or_default()),
     }
 }

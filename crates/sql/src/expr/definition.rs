@@ -19,19 +19,20 @@ pub struct BoundCheck {
     pub condition: Expr,
 }
 
-/// The work that a statement does on each row that it inserts or changes, before the row is stored.
+/// The expressions that a statement evaluates for each row that it inserts or updates, before the row is stored.
 #[derive(Clone, Debug, Default)]
 pub struct RowRules {
-    /// The columns that are computed first, with their values over the row.
+    /// The generated columns, each with its expression over the row. They are computed first.
     pub generated: Vec<(usize, Expr)>,
     /// The CHECK constraints, in the order in which they are checked.
     pub checks: Vec<BoundCheck>,
-    /// The hidden columns, which are computed after the checks, with their values over the row.
+    /// The hidden columns of indexes, each with its expression over the row. They are computed after the checks.
     pub hidden: Vec<(usize, Expr)>,
 }
 
 impl RowRules {
-    /// Returns the columns that change with these assignments: those of the assignments, and those that are computed.
+    /// Returns the columns that an UPDATE with these assignments changes: the assigned ones, and the computed ones that
+    /// depend on them.
     pub fn changed<'a>(&'a self, assignments: &'a [(usize, Expr)]) -> impl Iterator<Item = usize> + 'a {
         assignments.iter().chain(&self.generated).chain(&self.hidden).map(|(column, _)| *column)
     }
@@ -53,8 +54,8 @@ impl Table {
         }
     }
 
-    /// Returns the expression of an index for which its hidden column at this position stands, or `None` if the column
-    /// is not hidden.
+    /// Returns the index expression whose value the hidden column at this position stores, or `None` if the column is
+    /// not hidden.
     pub fn key_expression(&self, index: IndexRef, column: usize) -> Option<Expr> {
         match self.rules.computation(column).filter(|_| self.is_hidden(column))?.over_table() {
             Expr::Case(mut arms, _) if self.is_partial(index) => arms.pop().map(|(_, value)| value),
@@ -62,18 +63,18 @@ impl Table {
         }
     }
 
-    /// Returns the work on each new row.
+    /// Returns the rules for a row that is inserted.
     pub fn rules_of_new_row(&self) -> RowRules {
         self.rules_of_row(&|_| true)
     }
 
-    /// Returns the work on each row in which these columns change.
+    /// Returns the rules for a row that is updated by these assignments.
     pub fn rules_of_changed_row(&self, assignments: &[(usize, Expr)]) -> RowRules {
         self.rules_of_row(&|column| assignments.iter().any(|(assigned, _)| *assigned == column))
     }
 
-    /// Returns the work on a row in which the columns change that `changes` names. Columns that are computed from none
-    /// of them are left out.
+    /// Returns the rules for a row whose changed columns are those for which `changes` is true. Leaves out computed
+    /// columns that depend on none of these.
     fn rules_of_row(&self, changes: &dyn Fn(usize) -> bool) -> RowRules {
         let mut rules = RowRules { checks: self.checks(), ..RowRules::default() };
         for computed in &self.rules.computed {
@@ -90,8 +91,8 @@ impl Table {
 }
 
 impl DefaultValue {
-    /// Returns the text of the default, with the styles in which it is read, if it was written as a string. Returns
-    /// `None` if it was not.
+    /// Returns the text of a default that is a string literal, and the styles in which the text is read. Returns `None`
+    /// for any other default.
     pub(crate) fn literal(&self) -> Option<(&str, Styles)> {
         match &self.source {
             DefaultSource::Written(Written { syntax, styles, .. }, _) => match &**syntax {
@@ -104,8 +105,8 @@ impl DefaultValue {
         }
     }
 
-    /// Returns the bound expression of the default, which refers to no column; NULL if the default calls functions of
-    /// users.
+    /// Returns the bound expression of the default, which refers to no column. Returns NULL if the default calls
+    /// functions of users, because such an expression is bound anew for each statement.
     pub fn value(&self) -> Expr {
         let value = match &self.source {
             DefaultSource::Written(..) if self.calling().is_some() => return Expr::NULL,

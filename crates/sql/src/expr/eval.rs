@@ -100,7 +100,8 @@ impl<'a> Env<'a> {
         found.map(|row| row[column].borrowed()).ok_or_else(|| lost("a row"))
     }
 
-    /// Returns the search path of the body that runs, or `None` if it is the session's.
+    /// Returns the search path of the body that is running. Returns `None` outside a body, and in a body that uses the
+    /// session's search path.
     pub(crate) fn path_of_body(&self) -> Option<&'a Option<Arc<SearchPath>>> {
         Frame::find(self.frames, |around| if let Content::Path(path) = around.content { Some(path) } else { None })
     }
@@ -112,7 +113,7 @@ impl<'a> Env<'a> {
         if self.keeps_reads { self.memory.check() } else { Ok(()) }
     }
 
-    /// Returns the present state of the transaction's notifications, for a later
+    /// Returns a mark of the transaction's notifications so far, for a later
     /// [`undo_notifications`](Self::undo_notifications).
     pub(crate) fn mark_notifications(&self) -> PendingMark {
         self.context.map(SessionContext::mark_notifications).unwrap_or_default()

@@ -150,7 +150,7 @@ impl Expr {
     }
 
     /// Whether the value is the same for every row of a statement: the expression refers to no column of the row, and
-    /// has no subquery, no user's function and no volatile one.
+    /// contains no subquery, no function of users and no volatile function.
     pub fn is_row_independent(&self) -> bool {
         !self.any(&mut |part| match part {
             Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => true,

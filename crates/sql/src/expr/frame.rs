@@ -33,54 +33,55 @@ pub enum Content<'a> {
     Row(&'a [Value<'a>]),
     /// The stored rows of a WITH query.
     Rows(&'a Kept),
-    /// The rows that the statement has changed so far.
+    /// The rows that the other parts of a statement do not see, because its WITH changes rows.
     Unseen(&'a Unseen),
     /// The means to run subqueries. This frame exists only while the transaction is not in use by a scan.
     Subqueries(&'a dyn Subqueries),
-    /// The search path of the body that runs, if it is not the session's. It is the outermost frame of the body.
+    /// The search path of the body that is running, if the body does not use the session's. This is the outermost frame
+    /// of the body.
     Path(&'a Option<Arc<SearchPath>>),
 }
 
-/// The primary keys of the rows that a statement whose WITH changes rows has changed. Its parts do not see what others
-/// have done, and do not change a row once more.
+/// The primary keys of the rows that a statement has changed so far, if its WITH changes rows. The parts of such a
+/// statement do not see each other's changes, and do not change the same row twice.
 #[derive(Debug, Default)]
 pub struct Unseen {
     inserted: Keys,
     altered: Keys,
 }
 
-/// Primary keys of rows, by the table.
+/// Primary keys of rows, by the number of the table.
 type Keys = RefCell<HashMap<TableId, HashSet<Key>>>;
 
 impl Unseen {
-    /// Adds a row that was inserted.
+    /// Records that the statement has inserted a row.
     pub fn insert(&self, table: TableId, key: Key) {
         self.inserted.borrow_mut().entry(table).or_default().insert(key);
     }
 
-    /// Adds a row that was updated or deleted.
+    /// Records that the statement has updated or deleted a row.
     pub fn alter(&self, table: TableId, key: Key) {
         self.altered.borrow_mut().entry(table).or_default().insert(key);
     }
 
-    /// Whether any row of a table was inserted.
+    /// Whether the statement has inserted any row into a table.
     pub fn has_inserted_any(&self, table: TableId) -> bool {
         self.inserted.borrow().contains_key(&table)
     }
 
-    /// Whether a row was inserted.
+    /// Whether the statement has inserted the row with this key.
     pub fn has_inserted(&self, table: TableId, key: &Key) -> bool {
         self.inserted.borrow().get(&table).is_some_and(|keys| keys.contains(key))
     }
 
-    /// Whether a row was inserted, updated or deleted.
+    /// Whether the statement has inserted, updated or deleted the row with this key.
     pub fn has_changed(&self, table: TableId, key: &Key) -> bool {
         let altered = self.altered.borrow();
         self.has_inserted(table, key) || altered.get(&table).is_some_and(|keys| keys.contains(key))
     }
 }
 
-/// Returns the rows that the statement has changed so far, if its WITH changes rows.
+/// Returns the rows that the statement has changed so far. Returns `None` unless the statement's WITH changes rows.
 #[inline]
 pub(crate) fn unseen<'a>(env: &Env<'a>) -> Option<&'a Unseen> {
     Frame::find(env.frames, |frame| match frame.content {
@@ -94,10 +95,10 @@ pub trait Subqueries: fmt::Debug {
     /// Runs a subquery and returns its value. The expression that contains it is evaluated over `row`.
     fn evaluate(&self, subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError>;
 
-    /// Runs a user's function over the values of its arguments, and returns its result.
+    /// Calls a user's function with the values of its arguments, and returns its result.
     fn invoke(&self, invocation: &Invocation, arguments: Vec<Value<'static>>) -> Result<Value<'static>, SqlError>;
 
-    /// Runs a user's function whose result is rows of `width` columns, and returns them.
+    /// Calls a user's function that returns a row, or a set of rows, of `width` columns. Returns the rows.
     fn invoke_rows(&self, callee: &Opaque, arguments: &[Value<'static>], width: usize) -> Result<Kept, SqlError>;
 }
 
@@ -118,7 +119,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Returns the means to run subqueries that the innermost frame of the kind [`Content::Subqueries`] has.
+/// Returns the runner of subqueries and calls in the innermost frame that has one ([`Content::Subqueries`]).
 fn way<'a>(env: &Env<'a>) -> Result<&'a dyn Subqueries, SqlError> {
     let way = Frame::find(env.frames, |frame| match frame.content {
         Content::Subqueries(subqueries) => Some(subqueries),
@@ -127,12 +128,13 @@ fn way<'a>(env: &Env<'a>) -> Result<&'a dyn Subqueries, SqlError> {
     way.ok_or_else(|| lost("a subquery"))
 }
 
-/// Runs a subquery and returns its value.
+/// Runs a subquery and returns the value of its test.
 pub(super) fn evaluate<'a>(subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'a>, SqlError> {
     way(env)?.evaluate(subquery, env, row)
 }
 
-/// Calls a user's function, and returns its result.
+/// Evaluates the arguments of a user's function, calls it, and returns its result. If the function is strict and an
+/// argument is NULL, returns NULL without a call.
 pub(super) fn invoke<'a>(invocation: &Invocation, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'a>, SqlError> {
     let arguments = invocation.arguments.iter().map(|argument| Ok(argument.eval(env, row)?.into_owned()));
     let arguments = arguments.collect::<Result<Vec<_>, SqlError>>()?;
@@ -142,7 +144,7 @@ pub(super) fn invoke<'a>(invocation: &Invocation, env: &Env<'_>, row: &Input<'_>
     way(env)?.invoke(invocation, arguments)
 }
 
-/// Calls a user's function whose result is rows of `width` columns, and returns them.
+/// Calls a user's function that returns a row, or a set of rows, of `width` columns. Returns the rows.
 pub(crate) fn invoke_rows(
     callee: &Opaque,
     arguments: &[Value<'static>],
@@ -159,8 +161,8 @@ pub(crate) fn lost(what: &str) -> SqlError {
 }
 
 impl Expr {
-    /// Whether the evaluation needs the transaction: a part of the expression is a subquery, a user's function, or a
-    /// function that waits like one, such as `pg_sleep`.
+    /// Whether the evaluation needs the transaction to itself: a part of the expression is a subquery, a call of a
+    /// user's function, or a function that suspends the session, such as `pg_sleep`.
     pub(crate) fn has_subquery(&self) -> bool {
         self.any(&mut |part| match part {
             Expr::Subquery(_) | Expr::Invoke(_) => true,

@@ -7,8 +7,8 @@ use crate::types::type_of;
 use hotrow_storage::{Element, Type};
 
 impl Expr {
-    /// Whether the value depends on nothing but the row, whose columns have the types that `type_of_column` returns. It
-    /// depends on more if it takes the time of day, a setting such as the time zone, or a stored object.
+    /// Whether the value depends on nothing but the row: not on the present time, a setting such as the time zone, or a
+    /// stored object. `type_of_column` returns the types of the row's columns.
     pub fn is_immutable(&self, type_of_column: &dyn Fn(usize) -> Type) -> bool {
         let is_zoned = |expr: &Expr| is_zoned(expr, type_of_column);
         !self.any(&mut |part| match part {
@@ -24,10 +24,10 @@ impl Expr {
 fn is_immutable_call(function: Function, arguments: &[Expr], is_zoned: &dyn Fn(&Expr) -> bool) -> bool {
     match function {
         Function::Number(NumberFunction::ToCharacters) => false,
-        Function::Number(_) | Function::Text(_) | Function::Pattern(_) | Function::Json(_) | Function::JsonPath(_) => {
+        Function::Number(_) | Function::Text(_) | Function::Pattern(_) | Function::Json(_) | Function::Column(_) => {
             true
         }
-        Function::Column(_) => true,
+        Function::JsonPath(function) => !function.is_zoned(),
         Function::Sequence(_)
         | Function::Catalog(_)
         | Function::Session(_)
@@ -64,7 +64,7 @@ fn is_immutable_call(function: Function, arguments: &[Expr], is_zoned: &dyn Fn(&
     }
 }
 
-/// Whether the value of an expression may be a `timestamptz`.
+/// Whether the value of an expression may be a `timestamptz` or an array of them.
 fn is_zoned(expr: &Expr, type_of_column: &dyn Fn(usize) -> Type) -> bool {
     let is_type = |ty: Type| matches!(ty, Type::TimestampTz(_) | Type::Array(Element::TimestampTz(_)));
     let any = |list: &[Expr]| list.iter().any(|expr| is_zoned(expr, type_of_column));

@@ -112,8 +112,8 @@ pub fn shift(moment: i64, interval: Interval) -> Result<i64, SqlError> {
     shifted().ok_or_else(|| overflow("timestamp"))
 }
 
-/// Adds an interval to a moment in UTC: its months and then its days to what the clocks of `zone` show, and its time to
-/// the moment. So a day is as long as that day is in the zone.
+/// Adds an interval to a moment in UTC. The months and then the days are added to the local time of `zone`, and the
+/// time part to the resulting moment. So a day is 23 or 25 hours long where the clocks of the zone change.
 ///
 /// # Errors
 /// 22008 if the result is out of range.

@@ -37,7 +37,7 @@ mod pattern;
 mod shown;
 mod subquery;
 
-pub use arith::{Arithmetic, divide};
+pub use arith::Arithmetic;
 pub use cast::{Strictness, can_cast, cast, fit};
 pub use compare::{Comparison, compare, same};
 pub use definition::RowRules;
@@ -51,5 +51,5 @@ pub use functions::{
 };
 pub(crate) use functions::{finish_json, matches_of, value_bytes, write_json, write_json_key};
 pub use kept::Kept;
-pub(crate) use shown::shown;
+pub(crate) use shown::{shown, shown_as};
 pub use subquery::{Invocation, Subquery, SubqueryTest};

@@ -25,7 +25,10 @@ pub struct Subquery {
 
 impl PartialEq for Subquery {
     fn eq(&self, other: &Self) -> bool {
-        self.plan.is_same(&other.plan) && self.arguments == other.arguments && self.operands == other.operands
+        self.plan.is_same(&other.plan)
+            && self.test == other.test
+            && self.arguments == other.arguments
+            && self.operands == other.operands
     }
 }
 
@@ -34,6 +37,16 @@ impl PartialEq for Subquery {
 pub enum SubqueryTest {
     /// The value of the only row; NULL if there is none.
     Value,
+    /// The value in the column `at` of the only row, which has `width` columns; NULL if there is no row. The columns
+    /// of the row are subqueries of their own, which share the plan, the frame and the arguments. All of them are
+    /// evaluated one after the other for each outer row, in the order of the columns: the first one runs the plan, and
+    /// the others take their values from the row that it has found.
+    Column {
+        /// The position of the column.
+        at: usize,
+        /// The number of columns.
+        width: usize,
+    },
     /// Whether there is a row.
     Exists,
     /// Whether there is a row whose first columns equal the operands and for which the condition, if there is one, is
@@ -46,22 +59,24 @@ pub enum SubqueryTest {
     Compare(Comparison, bool, Vec<bool>),
 }
 
-/// A call of a user's function. The function with its body belongs to the layers above: the binder makes it, and the
-/// executor runs it.
+/// A call of a user's function. The function's body is opaque here: the binder makes it, and the executor runs it.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    /// The name of the function, which no other function has.
+    /// The name of the function, without its schema. Functions of other schemas or with other types of arguments may
+    /// have it, too.
     pub name: Arc<str>,
-    /// The function with its body.
+    /// The [key](crate::catalog::procedure::key) of the function, which no other function has.
+    pub key: Arc<str>,
+    /// The function with its body, which only the layers above can read.
     pub callee: Opaque,
-    /// The values of the arguments that go in, of the arguments' types.
+    /// The values of the input arguments, cast to the types of the arguments.
     pub arguments: Vec<Expr>,
-    /// Whether the result is NULL if an argument is.
+    /// Whether the function is strict: its result is NULL if an argument is NULL.
     pub is_strict: bool,
 }
 
 impl PartialEq for Invocation {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.arguments == other.arguments
+        self.key == other.key && self.arguments == other.arguments
     }
 }

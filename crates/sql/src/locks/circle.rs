@@ -17,8 +17,8 @@
 //!
 //! **Cycles without a victim.** A session that has not begun yet in the engine has done nothing. If it holds tables
 //! that a cycle waits for, it is [recalled](hotrow_sync::Waiter::recall): it releases them and starts its statement
-//! again. So whoever changes definitions while the engine keeps all others off the database gets the tables of those
-//! who wait to begin.
+//! again. So a session that changes definitions, while the engine keeps all other sessions off the database, gets the
+//! tables of the sessions that wait to begin.
 //!
 //! **Waits without known blockers.** If an engine does not report blockers, a session that waits in it may wait for any
 //! session in a transaction. A cycle that leads through such a wait is *uncertain*. The waits of a real deadlock last
@@ -326,8 +326,9 @@ impl<'d> Look<'d> {
         })
     }
 
-    /// Recalls a session of a circle that holds a table which the circle waits for, and has not begun. With it, recalls
-    /// the others that hold the same table and have not begun. Returns false if there is none.
+    /// Recalls sessions that block the cycle without having begun in the engine: a session that holds a table which a
+    /// session of the cycle waits for, and the other sessions that hold the same table. Returns `false` if there is
+    /// none.
     fn recall(&self, circle: &[Edge]) -> bool {
         let is_on_table = |edge: &&Edge| self.wait(edge.from).is_some_and(|it| matches!(it.awaited, Awaited::Table(_)));
         let Some(edge) = circle.iter().filter(is_on_table).find(|edge| self.entry(edge.to).waiter.recall()) else {

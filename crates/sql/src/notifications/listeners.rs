@@ -9,9 +9,9 @@ use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard};
 use std::collections::HashMap;
 
-/// The sessions of a database that listen, and the queue of their notifications. Thread-safe.
+/// The sessions of a database that listen, by channel, and the bound on the memory of their notifications. Thread-safe.
 ///
-/// **Cost.** While no session listens, a transaction that gives notifications reads one flag.
+/// **Cost.** While no session listens, a transaction with notifications reads one flag.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     /// Whether a session listens. It changes under the mutex.
@@ -23,7 +23,7 @@ pub(crate) struct Listeners {
 type Channels = HashMap<Arc<str>, Vec<Arc<SessionEntry>>>;
 
 impl Listeners {
-    /// Makes the state of a database whose process has this limit on its memory.
+    /// Makes the state of a database without listeners. The memory limit of the process bounds the queue.
     pub(crate) fn new(memory: MemoryLimit) -> Self {
         Self { any: AtomicBool::new(false), channels: Mutex::default(), queue: Queue::new(memory) }
     }
@@ -32,15 +32,16 @@ impl Listeners {
         self.channels.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Returns the part of the queue that is in use, from 0 to 1.
+    /// Returns the fraction of the queue that is in use, from 0 to 1.
     pub(crate) fn usage(&self) -> f64 {
         self.queue.usage()
     }
 
-    /// Reserves memory for the notifications of a transaction that is about to commit.
+    /// Reserves memory for the notifications of a transaction that is about to commit. Needs none for channels on which
+    /// no session listens.
     ///
     /// # Errors
-    /// 54000 if the queue is too full for them.
+    /// 54000 if the queue does not have enough room.
     pub(crate) fn reserve(&self, pending: &Pending) -> Result<Reserved, SqlError> {
         let is_heard = self.any.load(Ordering::Acquire) || pending.listens();
         if !is_heard || pending.notifications().is_empty() {
@@ -55,7 +56,8 @@ impl Listeners {
         self.queue.reserve(pending.notifications().iter().map(bytes).sum())
     }
 
-    /// Does what a session's transaction has asked for, after its commit.
+    /// Carries out the LISTENs and UNLISTENs of a session's transaction that has committed, and then delivers its
+    /// notifications.
     pub(crate) fn commit(&self, entry: &Arc<SessionEntry>, pending: &Pending, reserved: Reserved) {
         for action in pending.actions() {
             match action {
@@ -73,7 +75,7 @@ impl Listeners {
         }
     }
 
-    /// Removes a session that ends, with the notifications that it has not taken.
+    /// Removes a session that ends, together with the notifications that its client has not been sent.
     pub(crate) fn leave(&self, entry: &Arc<SessionEntry>) {
         if entry.mailbox.listens() {
             self.unlisten_all(entry);
@@ -108,8 +110,8 @@ impl Listeners {
         self.any.store(!channels.is_empty(), Ordering::Release);
     }
 
-    /// Puts notifications into the mailboxes of the sessions that listen. Returns the sessions whose mailboxes were
-    /// empty.
+    /// Puts notifications into the mailboxes of the sessions that listen on their channels. Returns the sessions whose
+    /// mailboxes were empty before.
     fn deliver(&self, notifications: &[Arc<Notification>], mut reserved: Reserved) -> Vec<Arc<SessionEntry>> {
         let mut first = Vec::new();
         let channels = self.channels();
@@ -122,7 +124,7 @@ impl Listeners {
     }
 }
 
-/// Removes a session from the listeners of a channel, and the channel if it was the last.
+/// Removes a session from the listeners of a channel. Removes the channel if it has no listeners any more.
 fn remove(channels: &mut Channels, channel: &str, entry: &Arc<SessionEntry>) {
     if let Some(listeners) = channels.get_mut(channel) {
         listeners.retain(|listener| !Arc::ptr_eq(listener, entry));

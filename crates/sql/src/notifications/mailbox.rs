@@ -51,8 +51,8 @@ impl Mailbox {
         channels.into_iter().map(|(channel, _)| channel.clone()).collect()
     }
 
-    /// Removes the notifications and returns them, in the order in which they came. Those on channels on which the
-    /// session does not listen any more are dropped.
+    /// Removes all notifications and returns them in the order of their arrival. Drops those on channels on which the
+    /// session no longer listens.
     pub(crate) fn take(&self) -> Vec<Received> {
         let mut contents = self.contents();
         self.is_filled.store(false, Ordering::Release);
@@ -61,14 +61,14 @@ impl Mailbox {
         received
     }
 
-    /// Adds a notification, in memory that was reserved for it. Returns whether it is the first.
+    /// Adds a notification, in memory that was reserved for it. Returns whether the mailbox was empty before.
     pub(super) fn put(&self, queued: &Arc<Queued>, reserved: &mut Reserved) -> bool {
         let mut contents = self.contents();
         contents.queue.push(Received::new(queued, reserved));
         !self.is_filled.swap(true, Ordering::AcqRel)
     }
 
-    /// Adds a channel. Returns `false` if the session listens on it already.
+    /// Adds a channel. Returns `false` if the session already listens on it.
     pub(super) fn add_channel(&self, channel: &Arc<str>) -> bool {
         let mut contents = self.contents();
         if contents.channels.contains_key(channel) {
@@ -89,7 +89,8 @@ impl Mailbox {
         is_removed
     }
 
-    /// Removes all channels and returns them. The notifications stay, for a channel that is added again.
+    /// Removes all channels and returns them. Keeps the notifications, because a channel may be added again before they
+    /// are taken.
     pub(super) fn remove_channels(&self) -> Vec<Arc<str>> {
         let mut contents = self.contents();
         self.listens.store(false, Ordering::Release);

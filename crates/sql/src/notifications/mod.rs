@@ -37,9 +37,9 @@ pub(crate) use queue::Reserved;
 /// A notification, as a session has given it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Notification {
-    /// The number of the session that gave the notification, which its `pg_backend_pid()` shows.
+    /// The number of the session that sent the notification, which is its `pg_backend_pid()`.
     pub pid: i32,
-    /// The channel.
+    /// The name of the channel.
     pub channel: String,
     /// The text that belongs to the notification; empty if none was given.
     pub payload: String,

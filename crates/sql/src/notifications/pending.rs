@@ -6,10 +6,10 @@ use crate::{MemoryLimit, SqlError, state};
 use hotrow_sync::Arc;
 use std::collections::HashSet;
 
-/// The length from which a payload is too long, in bytes.
+/// The length in bytes from which a payload is refused.
 const PAYLOAD_LIMIT: usize = 8000;
 
-/// The notifications of a transaction, and its LISTENs and UNLISTENs, until its commit.
+/// The notifications, LISTENs and UNLISTENs of a transaction, which its commit carries out.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     notifications: Vec<Arc<Notification>>,
@@ -21,16 +21,16 @@ pub(crate) struct Pending {
 /// A change of the channels on which the session listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// LISTEN
+    /// LISTEN on a channel.
     Listen(String),
-    /// UNLISTEN
+    /// UNLISTEN of a channel.
     Unlisten(String),
-    /// UNLISTEN *
+    /// UNLISTEN of all channels.
     UnlistenAll,
 }
 
 impl Action {
-    /// Returns the command tag.
+    /// Returns the command tag of the statement.
     pub(crate) fn tag(&self) -> &'static str {
         match self {
             Action::Listen(_) => "LISTEN",
@@ -47,7 +47,7 @@ pub(crate) struct PendingMark {
 }
 
 impl Pending {
-    /// Whether the commit has nothing to do.
+    /// Whether there is nothing for the commit to carry out.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.notifications.is_empty() && self.actions.is_empty()
@@ -58,17 +58,17 @@ impl Pending {
         &self.notifications
     }
 
-    /// Returns the changes of channels, in order.
+    /// Returns the changes of channels in the order of their statements.
     pub(super) fn actions(&self) -> &[Action] {
         &self.actions
     }
 
-    /// Whether the transaction has asked to listen on a channel.
+    /// Whether the transaction has executed a LISTEN.
     pub(super) fn listens(&self) -> bool {
         self.actions.iter().any(|action| matches!(action, Action::Listen(_)))
     }
 
-    /// Adds a notification, unless the transaction has given the same one before.
+    /// Adds a notification, unless the transaction already contains an equal one.
     ///
     /// # Errors
     /// 53200 if there is no memory for it.
@@ -92,7 +92,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Returns the present state, for a later [`rollback_to`](Self::rollback_to).
+    /// Returns a mark of the present state, for a later [`rollback_to`](Self::rollback_to).
     pub(crate) fn mark(&self) -> PendingMark {
         PendingMark { notifications: self.notifications.len(), actions: self.actions.len() }
     }
@@ -115,7 +115,7 @@ impl Pending {
     }
 }
 
-/// Returns an error if a channel or payload cannot be that of a notification.
+/// Checks the lengths of a notification's channel and payload.
 ///
 /// # Errors
 /// 22023 if the channel is empty or too long, or the payload too long.

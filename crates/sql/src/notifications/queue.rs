@@ -6,26 +6,28 @@ use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use std::ops::Deref;
 
-/// The bytes that all mailboxes may take if the memory of the process has no limit.
+/// The maximum number of bytes in all mailboxes of a database if the process has no memory limit.
 const UNLIMITED_BYTES: usize = 256 << 20;
 
-/// The part of the process's memory that all mailboxes may take.
+/// The divisor that gives the maximum number of bytes in all mailboxes of a database from the memory limit of the
+/// process.
 const PART: usize = 16;
 
-/// The bytes that a notification takes beside its texts.
+/// The bytes that are counted for a notification in addition to its texts.
 const NOTIFICATION_BYTES: usize = 128;
 
-/// The bytes that a notification takes in each mailbox.
+/// The bytes that are counted for each mailbox that contains a notification.
 const PLACE_BYTES: usize = 16;
 
-/// The number of bytes of the notifications in all mailboxes, with its limit. Thread-safe.
+/// The counter of the bytes in all mailboxes of a database, with its limit. Thread-safe.
 #[derive(Debug)]
 pub(super) struct Queue {
     used: AtomicUsize,
     limit: usize,
 }
 
-/// Memory that is reserved for the notifications of a transaction. Dropping it ends the reservation of what is left.
+/// Bytes of the queue that are reserved for the notifications of a transaction. Dropping it releases the bytes that
+/// were not spent.
 #[derive(Debug)]
 #[must_use = "dropped, it is reserved no longer"]
 pub(crate) struct Reserved {
@@ -33,35 +35,35 @@ pub(crate) struct Reserved {
     bytes: usize,
 }
 
-/// A notification in one or more mailboxes. It is counted in the queue until it is dropped.
+/// A notification in one or more mailboxes. Its bytes count in the queue until it is dropped.
 #[derive(Debug)]
 pub(super) struct Queued {
     notification: Arc<Notification>,
     queue: Arc<Queue>,
 }
 
-/// A notification that has come for a session, as [`Session::take_notifications`](crate::Session::take_notifications)
-/// returns it. Its memory counts towards the queue of notifications until it is dropped.
+/// A notification for a session, as [`Session::take_notifications`](crate::Session::take_notifications) returns it. Its
+/// bytes count in the queue of notifications until it is dropped.
 #[derive(Debug)]
 pub struct Received(Arc<Queued>);
 
 impl Queue {
-    /// Makes an empty queue, for a process with this limit on its memory.
+    /// Makes an empty queue. Its limit depends on the memory limit of the process.
     pub(super) fn new(memory: MemoryLimit) -> Arc<Self> {
         let limit = memory.bytes().map_or(UNLIMITED_BYTES, |bytes| bytes / PART);
         Arc::new(Self { used: AtomicUsize::new(0), limit })
     }
 
-    /// Returns the part of the queue that is in use, from 0 to 1.
+    /// Returns the fraction of the queue that is in use, from 0 to 1.
     pub(super) fn usage(&self) -> f64 {
         let used = self.used.load(Ordering::Acquire).min(self.limit);
         used as f64 / self.limit.max(1) as f64
     }
 
-    /// Reserves memory for notifications. A reservation of zero bytes always succeeds.
+    /// Reserves bytes for notifications. A reservation of zero bytes always succeeds.
     ///
     /// # Errors
-    /// 54000 if the queue would be larger than its limit.
+    /// 54000 if the queue would exceed its limit.
     pub(super) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Reserved, SqlError> {
         let fits = |used: usize| used.checked_add(bytes).filter(|&sum| bytes == 0 || sum <= self.limit);
         if self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_ok() {
@@ -78,8 +80,8 @@ impl Queue {
 }
 
 impl Reserved {
-    /// Takes bytes out of the reservation, which stay counted until they are released. If the reservation has fewer,
-    /// because a session has begun to listen meanwhile, the queue may become larger than its limit.
+    /// Spends bytes of the reservation, which count in the queue until they are released. If the reservation has too
+    /// few, because a session has begun to listen since it was made, the queue may exceed its limit.
     fn spend(&mut self, bytes: usize) {
         let reserved = bytes.min(self.bytes);
         self.bytes -= reserved;
@@ -94,7 +96,7 @@ impl Drop for Reserved {
 }
 
 impl Queued {
-    /// Makes a notification that goes into mailboxes, in memory that was reserved for it.
+    /// Makes a notification for mailboxes, in memory that was reserved for it.
     pub(super) fn new(notification: &Arc<Notification>, reserved: &mut Reserved) -> Arc<Self> {
         reserved.spend(bytes_of(notification));
         Arc::new(Self { notification: notification.clone(), queue: reserved.queue.clone() })
@@ -108,7 +110,7 @@ impl Drop for Queued {
 }
 
 impl Received {
-    /// Makes the entry of a mailbox, in memory that was reserved for it.
+    /// Makes the entry of a mailbox for a notification, in memory that was reserved for it.
     pub(super) fn new(queued: &Arc<Queued>, reserved: &mut Reserved) -> Self {
         reserved.spend(PLACE_BYTES);
         Self(queued.clone())
@@ -129,7 +131,7 @@ impl Drop for Received {
     }
 }
 
-/// Returns the number of bytes that a notification takes in this many mailboxes.
+/// Returns the number of bytes that are counted for a notification in this many mailboxes.
 pub(super) fn queued_bytes(notification: &Notification, mailboxes: usize) -> usize {
     bytes_of(notification) + mailboxes * PLACE_BYTES
 }

@@ -19,7 +19,8 @@ pub fn carried(column: &ast::Ident) -> Option<(&str, Option<&str>)> {
     Some(parts.map_or((text, None), |(keys, condition)| (keys, Some(condition))))
 }
 
-/// Makes a column of the target of an INSERT's ON CONFLICT, if it has expressions or a condition.
+/// Replaces the target of an INSERT's ON CONFLICT by a column that carries it, if the target has expressions or a
+/// condition.
 pub(super) fn carry(tokens: &mut Vec<TokenWithSpan>) {
     let is_blank = |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let words: Vec<usize> = (0..tokens.len()).filter(|&at| !is_blank(&tokens[at])).collect();
@@ -58,7 +59,7 @@ pub(super) fn carry(tokens: &mut Vec<TokenWithSpan>) {
     tokens.splice(start..=last, [open, column, close]);
 }
 
-/// Returns the position of the parenthesis that closes the one at a position.
+/// Returns the position of the parenthesis that closes the one at `start`.
 fn closing(tokens: &[TokenWithSpan], start: usize) -> Option<usize> {
     let mut depth = 0_usize;
     tokens.iter().enumerate().skip(start).find_map(|(at, token)| {

@@ -44,7 +44,7 @@ impl<'a> Cursor<'a> {
         token.is_some_and(|token| matches!(token.kind, TokenKind::Symbol(symbol) if symbols.contains(&symbol)))
     }
 
-    /// Whether `wanted` is true for a token before the next one that is this keyword.
+    /// Whether `wanted` is true for a token that stands before the next occurrence of the keyword.
     pub(super) fn precedes(&self, wanted: impl Fn(&Token, &str) -> bool, keyword: &str) -> bool {
         let tokens = self.tokens.get(self.at..).unwrap_or_default();
         tokens.iter().take_while(|token| !token.is(self.sql, keyword)).any(|token| wanted(token, self.sql))
@@ -78,7 +78,7 @@ impl<'a> Cursor<'a> {
         if self.take(keyword) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// Takes symbols that follow each other, if they are there.
+    /// Takes these symbols, if they are next in this order. Returns whether they were.
     pub(super) fn take_symbols(&mut self, symbols: &[u8]) -> bool {
         let follow = symbols.iter().enumerate().all(|(ahead, symbol)| self.follows_symbol(ahead, &[*symbol]));
         if follow {
@@ -96,7 +96,7 @@ impl<'a> Cursor<'a> {
         (start <= end).then_some(start..end)
     }
 
-    /// Takes IF EXISTS, if it is there.
+    /// Takes IF EXISTS, if it is there. Returns whether it was.
     pub(super) fn if_exists(&mut self) -> Result<bool, SqlError> {
         let found = self.take("if");
         if found {
@@ -161,7 +161,7 @@ impl<'a> Cursor<'a> {
         Ok(names)
     }
 
-    /// Takes a table's name, with or without its schema.
+    /// Takes the name of a relation or another object, with or without its schema.
     pub(super) fn qualified_name(&mut self) -> Result<RelationName, SqlError> {
         crate::parse::names::relation_name(&self.dotted_name()?)
     }

@@ -5,14 +5,14 @@ use super::utility::Utility;
 use crate::error::unsupported;
 use crate::{SqlError, state};
 
-/// DECLARE … CURSOR
+/// A DECLARE … CURSOR statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclareCursor {
     /// The cursor's name.
     pub name: String,
     /// SCROLL is `true`, NO SCROLL is `false`, and neither is `None`.
     pub scroll: Option<bool>,
-    /// WITH HOLD
+    /// WITH HOLD: whether the cursor stays open after its transaction has committed.
     pub hold: bool,
     /// The text of the query.
     pub query: String,
@@ -33,14 +33,14 @@ pub enum Direction {
     Relative(i64),
 }
 
-/// FETCH or MOVE
+/// A FETCH or MOVE statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetch {
     /// The cursor's name.
     pub name: String,
     /// The rows to fetch.
     pub direction: Direction,
-    /// Whether the statement is MOVE, which passes the rows and does not return them.
+    /// Whether the statement is MOVE, which moves the cursor but does not return the rows.
     pub silent: bool,
 }
 

@@ -9,9 +9,9 @@ use crate::{SqlError, state};
 pub enum DatabaseStatement {
     /// CREATE DATABASE
     Create(CreateDatabase),
-    /// ALTER DATABASE … RENAME TO: the names, before and after.
+    /// ALTER DATABASE … RENAME TO: the old name and the new one.
     Rename(String, String),
-    /// ALTER DATABASE … OWNER TO
+    /// ALTER DATABASE … OWNER TO: the database and the role.
     Own(String, String),
     /// DROP DATABASE
     Drop {
@@ -19,21 +19,21 @@ pub enum DatabaseStatement {
         name: String,
         /// IF EXISTS
         if_exists: bool,
-        /// WITH (FORCE)
+        /// WITH (FORCE): whether the sessions in the database are ended.
         force: bool,
     },
 }
 
-/// CREATE DATABASE
+/// A CREATE DATABASE statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CreateDatabase {
     /// The name of the database.
     pub name: String,
-    /// OWNER
+    /// OWNER: the role that owns the database.
     pub owner: Option<String>,
-    /// TEMPLATE
+    /// TEMPLATE: the name of the template.
     pub template: Option<String>,
-    /// The locales for which the statement asks.
+    /// The locales for which the statement asks, except C and POSIX, which the database has.
     pub locales: Vec<String>,
 }
 

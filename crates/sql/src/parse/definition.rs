@@ -1,5 +1,6 @@
 //! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER VIEW and MATERIALIZED VIEW, SET SCHEMA and OWNER TO, GRANT and
-//! REVOKE; statements about types and triggers.
+//! REVOKE. The statements about types and triggers, and ALTER FUNCTION and the like, are read by other files, but
+//! belong to the same enum.
 
 use super::cursor::Cursor;
 use super::enumeration::{self, TypeStatement};
@@ -33,14 +34,14 @@ pub enum Change {
     SetSchema(String),
     /// OWNER TO
     Owner(String),
-    /// ALTER COLUMN … DROP EXPRESSION of a table; the flag says whether it says IF EXISTS.
+    /// ALTER COLUMN … DROP EXPRESSION of a table: the column, and whether the statement says IF EXISTS.
     DropExpression(String, bool),
 }
 
 /// The object that a COMMENT statement describes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Commented {
-    /// TABLE, VIEW or SEQUENCE
+    /// TABLE, VIEW, MATERIALIZED VIEW or SEQUENCE
     Relation(RelationKind, RelationName),
     /// INDEX
     Index(RelationName),
@@ -73,14 +74,14 @@ pub enum Granted {
     Types(Vec<RelationName>),
 }
 
-/// A statement that this module reads.
+/// A statement about schemas, types, triggers, comments or privileges, or one of some forms of ALTER.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Definition {
     /// CREATE SCHEMA; without a name, the schema gets the name of its owner.
     CreateSchema {
         /// The name of the schema.
         name: String,
-        /// AUTHORIZATION
+        /// AUTHORIZATION: the role that owns the schema.
         owner: Option<String>,
         /// IF NOT EXISTS
         if_not_exists: bool,
@@ -98,7 +99,7 @@ pub enum Definition {
     RenameSchema(String, String),
     /// ALTER SCHEMA … OWNER TO: the schema and the role.
     OwnSchema(String, String),
-    /// ALTER TABLE, VIEW or SEQUENCE
+    /// ALTER TABLE, VIEW, MATERIALIZED VIEW or SEQUENCE
     Alter {
         /// The kind of relation that the statement names.
         kind: RelationKind,
@@ -119,13 +120,13 @@ pub enum Definition {
     Comment(Commented, Option<String>),
     /// GRANT or REVOKE.
     Privileges {
-        /// REVOKE
+        /// Whether the statement is REVOKE, and not GRANT.
         revoke: bool,
         /// The objects whose privileges are granted or revoked.
         granted: Granted,
         /// The columns to which the privileges are limited; empty if they are not limited.
         columns: Vec<String>,
-        /// The roles that get the privileges, or lose them.
+        /// The roles that the statement names: those that get or lose the privileges, and the one after GRANTED BY.
         roles: Vec<String>,
     },
 }
@@ -222,8 +223,8 @@ fn alter_schema(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
     Ok(Definition::OwnSchema(name, cursor.name()?))
 }
 
-/// Reads ALTER VIEW, and those forms of ALTER TABLE and ALTER SEQUENCE that ALTER VIEW has too. Returns `None` for
-/// another statement.
+/// Reads ALTER VIEW and ALTER MATERIALIZED VIEW, the forms SET SCHEMA and OWNER TO of ALTER TABLE and ALTER SEQUENCE,
+/// and DROP EXPRESSION of ALTER TABLE. Returns `None` for another statement.
 fn alter(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
     let start = cursor.clone();
     cursor.advance();
@@ -281,8 +282,8 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
     Ok(Some(Definition::Alter { kind, name, if_exists, change }))
 }
 
-/// Reads ALTER COLUMN … DROP EXPRESSION, which sqlparser does not know. Returns `None`, and takes nothing, for another
-/// change.
+/// Reads ALTER COLUMN … DROP EXPRESSION, which sqlparser does not know. For another change it takes no token and
+/// returns `None`.
 fn drop_expression(cursor: &mut Cursor<'_>) -> Option<Change> {
     let mut ahead = cursor.clone();
     if !ahead.take("alter") {
@@ -388,7 +389,7 @@ fn privileges(cursor: &mut Cursor<'_>, revoke: bool) -> Result<Definition, SqlEr
     Ok(Definition::Privileges { revoke, granted, columns, roles })
 }
 
-/// Takes the privileges up to ON, and returns the columns to which they are limited.
+/// Reads the privileges and the word ON after them. Returns the columns to which the privileges are limited.
 fn granted_privileges(cursor: &mut Cursor<'_>) -> Result<Vec<String>, SqlError> {
     const PRIVILEGES: [&str; 13] = [
         "all",

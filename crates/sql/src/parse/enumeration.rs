@@ -143,7 +143,10 @@ fn drop(cursor: &mut Cursor<'_>) -> Result<TypeStatement, SqlError> {
     Ok(TypeStatement::Drop { names, if_exists, cascade })
 }
 
-/// Returns error 42602 if a label is too long.
+/// Checks the length of a label.
+///
+/// # Errors
+/// 42602 if the label is longer than 63 bytes.
 pub(crate) fn check_label(label: &str) -> Result<(), SqlError> {
     if label.len() <= crate::schema::LONGEST_NAME {
         return Ok(());
@@ -161,11 +164,11 @@ pub(crate) struct TypeName {
     pub(crate) parts: Vec<String>,
 }
 
-/// Returns the names of types that a text mentions. Such a name stands behind `::`, or behind AS in CAST. A body
-/// between dollars is a text, too.
+/// Returns the names of types that a text mentions. Such a name stands behind `::`, or behind AS in CAST. A string
+/// between dollars is searched, too.
 ///
 /// # Errors
-/// If the text has no tokens.
+/// 42601 if the text cannot be split into tokens.
 pub(crate) fn type_names(text: &str) -> Result<Vec<TypeName>, SqlError> {
     let mut tokens = Vec::new();
     tokenize(text, &mut tokens)?;
@@ -202,7 +205,7 @@ pub(crate) fn type_names(text: &str) -> Result<Vec<TypeName>, SqlError> {
 /// Whether a text has a string that is this label, or an array literal that contains it.
 ///
 /// # Errors
-/// If the text has no tokens.
+/// 42601 if the text cannot be split into tokens.
 pub(crate) fn has_literal(text: &str, label: &str) -> Result<bool, SqlError> {
     let mut tokens = Vec::new();
     tokenize(text, &mut tokens)?;
@@ -217,10 +220,11 @@ pub(crate) fn has_literal(text: &str, label: &str) -> Result<bool, SqlError> {
     Ok(false)
 }
 
-/// Replaces names of types in a text by those that `named` returns for them. Returns `None` if it returns none.
+/// Replaces the names of types in a text. `named` returns the new name for the parts of a name, or `None` if the name
+/// stays. Returns `None` if all names stay.
 ///
 /// # Errors
-/// If the text has no tokens.
+/// 42601 if the text cannot be split into tokens.
 pub(crate) fn with_type_names(
     text: &str,
     named: impl Fn(&[String]) -> Option<String>,

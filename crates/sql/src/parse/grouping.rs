@@ -30,18 +30,18 @@ pub enum GroupItem<'a> {
     Distinct,
     /// The set without expressions.
     Empty,
-    /// GROUPING SETS.
+    /// GROUPING SETS, with its items.
     Sets(Vec<&'a Expr>),
-    /// ROLLUP.
+    /// ROLLUP, with its items.
     Rollup(Vec<&'a Expr>),
-    /// CUBE.
+    /// CUBE, with its items.
     Cube(Vec<&'a Expr>),
     /// An expression.
     Plain(&'a Expr),
 }
 
 impl<'a> GroupItem<'a> {
-    /// Returns what an item of GROUP BY means.
+    /// Returns the meaning of an item of GROUP BY, in which a name or a call may be a carried word.
     pub fn of(item: &'a Expr) -> Self {
         match item {
             Expr::Identifier(ident) if is_carried(ident, EMPTY) => Self::Empty,
@@ -76,7 +76,7 @@ fn items(function: &Function) -> Option<Vec<&Expr>> {
     list.args.iter().map(item).collect::<Option<_>>().filter(|_| is_plain)
 }
 
-/// The kinds of parentheses and of texts between them.
+/// The kind of the list in which a token stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     /// A list of items of GROUP BY.
@@ -114,7 +114,7 @@ pub(super) fn carry(tokens: &mut Vec<TokenWithSpan>) {
                 match tokens.get(at + 1).map(|next| &next.token) {
                     Some(next) if is(next, "all") => drop(tokens.remove(at + 1)),
                     Some(next) if is(next, "distinct") => {
-                        // The empty set with which it prints is a part of it.
+                        // If the text was printed from a tree, an empty set follows DISTINCT, which belongs to it.
                         let printed = [Token::LParen, Token::RParen, Token::Comma];
                         let rest = tokens[at + 2..].iter().map(|token| &token.token);
                         let is_printed = rest.take(3).eq(printed.iter());

@@ -1,4 +1,4 @@
-//! Tokens of a query string: enough to split it into statements and to see its literals.
+//! Tokens of a query string, by which it is split into statements, normalised, and read by hand.
 //!
 //! Whitespace and comments (nested ones too) are dropped. Operators come as single characters; a reader of longer
 //! operators joins them. Offsets are in bytes; [`character_position`] turns them into the positions of error messages.
@@ -20,9 +20,9 @@ pub enum TokenKind {
     String,
     /// A string of another kind: `E''`, `U&''`, `B''`, `X''`, `N''`, dollar-quoted.
     OtherString,
-    /// `$1`
+    /// A parameter, such as `$1`.
     Parameter,
-    /// One character of anything else.
+    /// Any other character, such as `(`, `;` or one character of an operator.
     Symbol(u8),
 }
 
@@ -62,6 +62,10 @@ pub fn character_position(sql: &str, offset: usize) -> u32 {
 }
 
 /// Appends all tokens of `sql` to `tokens`.
+///
+/// # Errors
+/// 42601 if a string, a quoted identifier or a comment has no end, or if a letter follows directly after a number or a
+/// parameter.
 pub fn tokenize(sql: &str, tokens: &mut Vec<Token>) -> Result<(), SqlError> {
     let mut lexer = Lexer { sql, bytes: sql.as_bytes(), at: 0 };
     while let Some(token) = lexer.next_token()? {

@@ -9,7 +9,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 /// The beginning of the name of a column that stands for LIKE. No name of a client has a NUL.
 const CARRIER: &str = "\0like";
 
-/// The parts of a table that LIKE takes over beside the names and types of its columns and their NOT NULL.
+/// The parts of a table that LIKE copies beside the columns' names, types and NOT NULL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LikeOptions {
     /// Comments on columns.
@@ -27,10 +27,11 @@ pub struct LikeOptions {
 }
 
 impl LikeOptions {
-    /// Whether this statement's column stands for LIKE. Returns the options in this case.
+    /// Returns the options of LIKE if a column of the syntax tree stands for it, or `None` if the column is a plain
+    /// one.
     ///
     /// # Errors
-    /// 42601 if one of them is unknown.
+    /// 42601 if an option is unknown.
     pub fn carried(column: &ast::ColumnDef) -> Result<Option<Self>, SqlError> {
         let Some(words) = column.name.value.strip_prefix(CARRIER) else { return Ok(None) };
         let mut options = Self::default();
@@ -58,7 +59,7 @@ impl LikeOptions {
     }
 }
 
-/// Makes columns of the elements LIKE of a CREATE TABLE.
+/// Replaces each LIKE element of a CREATE TABLE by a column that carries it.
 pub(super) fn carry(tokens: &mut Vec<TokenWithSpan>) {
     let is_blank = |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let mut words = tokens.iter().filter(|token| !is_blank(token));
@@ -114,7 +115,7 @@ fn column_of(element: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     ];
     for part in &words[1..name_end] {
         column.push(match &part.token {
-            // With quotes, no name is a type of SQL's.
+            // With quotes, the parser takes no name for a built-in type.
             Token::Word(word) if word.quote_style.is_none() => {
                 with(Token::make_word(&word.value.to_lowercase(), Some('"')))
             }

@@ -8,16 +8,16 @@ use crate::error::unsupported;
 use crate::schema::RelationName;
 use sqlparser::ast;
 
-/// CREATE MATERIALIZED VIEW
+/// A CREATE MATERIALIZED VIEW statement.
 #[derive(Clone, Debug)]
 pub struct CreateMaterialized {
     /// The name of the view.
     pub name: RelationName,
     /// IF NOT EXISTS
     pub if_not_exists: bool,
-    /// The names of the first columns. The others have those of the query.
+    /// The names of the first columns. All other columns have the names of the query's columns.
     pub columns: Vec<String>,
-    /// The query of the rows.
+    /// The query whose rows the view stores.
     pub query: Syntax<ast::Query>,
     /// Whether the view is filled at once. WITH NO DATA leaves that to a REFRESH.
     pub has_data: bool,
@@ -32,15 +32,16 @@ pub enum Materialize {
     Refresh {
         /// The name of the view.
         name: RelationName,
-        /// Whether the view gets the rows that its query has now. WITH NO DATA takes its rows away.
+        /// Whether the view gets the rows that its query has now. WITH NO DATA removes its rows, and the view cannot be
+        /// read then.
         has_data: bool,
-        /// CONCURRENTLY
+        /// CONCURRENTLY. The statement is checked as in PostgreSQL, but runs like any other REFRESH.
         concurrently: bool,
     },
 }
 
 impl Materialize {
-    /// Returns the name of the statement.
+    /// Returns the name of the statement, for errors and command tags.
     pub fn tag(&self) -> &'static str {
         match self {
             Materialize::Create(_) => "CREATE MATERIALIZED VIEW",
@@ -93,8 +94,8 @@ fn create(cursor: &mut Cursor<'_>) -> Result<Materialize, SqlError> {
     Ok(Materialize::Create(CreateMaterialized { name, if_not_exists, columns, query, has_data }))
 }
 
-/// Returns what the clause WITH DATA or WITH NO DATA at the end of a text says, and where it begins; `None` if there is
-/// none.
+/// Finds WITH DATA or WITH NO DATA at the end of a text. Returns whether the clause is WITH DATA, and the offset at
+/// which it begins, or `None` if there is no such clause.
 fn data_clause(text: &str) -> Result<Option<(bool, usize)>, SqlError> {
     let mut tokens = Vec::new();
     super::lex::tokenize(text, &mut tokens)?;

@@ -1,22 +1,24 @@
-//! From text to statements.
+//! The parser: it splits the text of a client into statements, and makes a syntax tree of each.
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `lex` | tokens, for splitting and normalising |
 //! | `definition`, `enumeration` | CREATE SCHEMA, CREATE TYPE, COMMENT, OWNER TO, GRANT and the like, read by hand |
 //! | `body` | the bodies of procedures and of DO |
-//! | `normalise` | texts with their literals taken out: the keys of the plan cache |
-//! | `utility`, `copy`, `procedure`, `trigger`, `sequence`, `database`, `cursors`, `explain`, `notifications` | statements that are read by hand |
+//! | `normalise` | texts with parameters in place of literals, for the keys of the plan cache |
+//! | `utility`, `copy`, `explain`, `cursors`, `notifications` | statements that are read by hand |
+//! | `procedure`, `trigger`, `sequence`, `database` | more statements that are read by hand |
 //! | `materialized` | CREATE and REFRESH MATERIALIZED VIEW |
 //! | `cursor` | a place in a statement's tokens, for reading by hand |
 //! | `string` | strings with escapes or between dollars |
-//! | `names`, `types` | from the syntax of names to the relations, procedures and types that they mean |
+//! | `names`, `types` | the names of relations and procedures, and the types, that syntax trees mean |
 //! | `size` | the memory that reading a text takes |
 //! | `named_columns` | the columns of CREATE TABLE AS, which sqlparser knows only with types |
 //! | `like` | the element LIKE of CREATE TABLE, which sqlparser knows only alone |
 //! | `conflict` | expressions and conditions in ON CONFLICT, which sqlparser does not know |
 //! | `grouping` | GROUP BY with GROUPING SETS, ROLLUP and CUBE, of which sqlparser knows some forms only |
-//! | `only`, `signs`, `trim`, `intervals`, `isnull` | FROM ONLY, `a>-1`, `trim(both from …)`, `interval(p) '…'` and ISNULL, which sqlparser does not know |
+//! | `only`, `signs`, `trim` | FROM ONLY, `a>-1` and `trim(both from …)`, which sqlparser does not know |
+//! | `intervals`, `isnull` | `interval(p) '…'` and ISNULL, which sqlparser misreads |
 //! | `row_locks` | FOR NO KEY UPDATE and FOR KEY SHARE, which sqlparser does not know |
 //! | `window` | the EXCLUDE clause of windows, which sqlparser does not know |
 //! | `syntax` | all other statements, which crate sqlparser reads |
@@ -73,7 +75,7 @@ use utility::Utility;
 /// A parsed statement.
 #[derive(Debug)]
 pub enum Parsed {
-    /// Blanks and comments only.
+    /// A text that consists of blanks and comments.
     Empty,
     /// A statement that this crate reads by hand.
     Utility(Utility),
@@ -87,7 +89,7 @@ pub fn split(sql: &str, tokens: &[Token]) -> Vec<Range<usize>> {
     let mut start = 0;
     while start < tokens.len() {
         let rest = &tokens[start..];
-        let length = if procedure::creates_procedure(sql, rest) {
+        let length = if procedure::creates_procedure(&Cursor::new(sql, rest)) {
             procedure::length(sql, rest)
         } else {
             rest.iter().position(|token| token.is_symbol(b';')).unwrap_or(rest.len())
@@ -123,6 +125,9 @@ fn parse_in_place(sql: &str, tokens: &[Token]) -> Result<Parsed, SqlError> {
 }
 
 /// Parses the name of a relation in a string: `t`, `"T"`, `public.t`.
+///
+/// # Errors
+/// 42602 if the string is no name.
 pub fn written_name(text: &str) -> Result<RelationName, SqlError> {
     let mut tokens = Vec::new();
     let read = |tokens: &mut Vec<Token>| {

@@ -1,5 +1,5 @@
-//! `CREATE TABLE t (a, b) AS query`, which sqlparser does not know: it wants a type behind each name. The columns get
-//! one that no client can write.
+//! `CREATE TABLE t (a, b) AS query`, which sqlparser does not know: it wants a type behind each name. The columns get a
+//! type that no client can write.
 
 use super::window::is;
 use sqlparser::ast;
@@ -13,7 +13,7 @@ pub fn is_open(column: &ast::ColumnDef) -> bool {
     matches!(&column.data_type, ast::DataType::Custom(name, _) if name.to_string().contains(CARRIER))
 }
 
-/// Gives the columns of a CREATE TABLE AS types, if its list has names alone.
+/// Gives the columns of a CREATE TABLE AS the type [`CARRIER`], if its list consists of names alone.
 pub(super) fn carry(tokens: &mut Vec<TokenWithSpan>) {
     let words: Vec<usize> = (0..tokens.len()).filter(|&at| !is_blank(&tokens[at])).collect();
     let token = |at: usize| words.get(at).map(|&at| &tokens[at].token);

@@ -6,7 +6,8 @@ use crate::schema::{RelationName, quoted};
 use crate::{SqlError, state};
 use sqlparser::ast;
 
-/// Returns the name that an identifier means.
+/// Returns the name that an identifier means: in lower case if it has no quotes, and cut to the greatest length of a
+/// name.
 pub(crate) fn fold(ident: &ast::Ident) -> String {
     cut_name(match ident.quote_style {
         Some(_) => ident.value.clone(),
@@ -28,7 +29,7 @@ pub(crate) fn object_name(name: &ast::ObjectName) -> Result<RelationName, SqlErr
     relation_name(&name_parts(name)?)
 }
 
-/// Makes a relation's name from the parts of a dotted name.
+/// Makes a relation's name from the parts of a dotted name: `name`, `schema.name` or `database.schema.name`.
 pub(crate) fn relation_name(parts: &[String]) -> Result<RelationName, SqlError> {
     match parts {
         parts if parts.iter().any(|part| part.contains('\0')) => {

@@ -1,4 +1,4 @@
-//! A statement's text with its literals taken out, which is the key of its plan in the plan cache.
+//! A statement's text with parameters in place of its literals, by which its plan is found in the plan cache.
 //!
 //! Each number and plain string that may stand as a parameter becomes `$1`, `$2`, …. The kinds of the literals are part
 //! of the key, because a plan for `id = 5` is not one for `id = 5.0`. Some literals must not become parameters:
@@ -9,16 +9,16 @@
 
 use super::lex::{Token, TokenKind, string_value};
 use hotrow_storage::{Type, Value};
-use std::collections::HashSet;
 
 /// The greatest length in bytes and the greatest number of literals of a text that is normalised.
 const MAX_TEXT: usize = 4096;
 const MAX_LITERALS: usize = 128;
 
-/// The literals of a statement, taken out.
+/// A statement's text with parameters in place of literals, and the literals.
 #[derive(Clone, Debug, Default)]
 pub struct Normalised {
-    /// The text with parameters, one blank between tokens.
+    /// The text with parameters. Blanks and comments between two tokens become one blank, and a blank is before each
+    /// parameter.
     pub text: String,
     /// The kinds of the literals, a letter each: `i`nt4, `b`igint, `n`umeric, `s`tring.
     pub kinds: String,
@@ -38,9 +38,9 @@ impl Normalised {
         self.kinds.bytes().map(ty).collect()
     }
 
-    /// Takes the literals out of a statement with these tokens, except for those in `kept`. Returns `false` if its plan
-    /// is not to be cached.
-    pub fn fill(&mut self, sql: &str, tokens: &[Token], kept: Option<&HashSet<String>>) -> bool {
+    /// Takes the literals out of a statement with these tokens, except for those of which `is_kept` returns true.
+    /// Returns `false` if the plan is not to be cached; the contents of `self` have no meaning then.
+    pub fn fill(&mut self, sql: &str, tokens: &[Token], is_kept: &dyn Fn(&str) -> bool) -> bool {
         self.text.clear();
         self.kinds.clear();
         self.values.clear();
@@ -56,23 +56,23 @@ impl Normalised {
             match token.kind {
                 TokenKind::Parameter => return false,
                 TokenKind::Number | TokenKind::String
-                    if !positional
-                        && may_become_parameter(sql, tokens, index)
-                        && kept.is_none_or(|kept| !kept.contains(token.text(sql))) =>
+                    if !positional && may_become_parameter(sql, tokens, index) && !is_kept(token.text(sql)) =>
                 {
                     if !self.take(token.text(sql), token.kind) {
                         return false;
                     }
                     continue;
                 }
-                // The expressions of grouping sets are found in the select list by their literals.
+                // The select list is searched for the expressions of grouping sets, and they must have the same
+                // literals.
                 TokenKind::Word if positional && ["rollup", "cube", "sets"].iter().any(|word| token.is(sql, word)) => {
                     return false;
                 }
                 TokenKind::Word => positional = is_positional(sql, token, positional),
                 _ => {}
             }
-            // Symbols keep their neighbourhood: `< =` is not `<=`, and `a .b` need not be told from `a.b`.
+            // Whether a blank stands beside a symbol is part of the key, since `< =` is not `<=`. So `a .b` and `a.b`
+            // have two keys.
             if before.is_some_and(|before| before.end != token.start || is_wordy(before.kind) && is_wordy(token.kind)) {
                 self.text.push(' ');
             }
@@ -85,13 +85,13 @@ impl Normalised {
         let (letter, value) = match kind {
             TokenKind::String => ('s', Value::Text(string_value(text).into())),
             _ => match crate::types::number_literal(text) {
-                // With a minus before it, this is the least integer, and one digit too large without.
+                // With a minus before it, this number is the least integer; without, it is one greater than the
+                // greatest.
                 _ if matches!(text, "2147483648" | "9223372036854775808") => return false,
-                Some(value @ Value::Int4(_)) => ('i', value),
-                Some(value @ Value::Int8(_)) => ('b', value),
-                Some(value @ Value::Numeric(_)) => ('n', value),
-                Some(_) => return false,
-                None => return false,
+                Ok(value @ Value::Int4(_)) => ('i', value),
+                Ok(value @ Value::Int8(_)) => ('b', value),
+                Ok(value @ Value::Numeric(_)) => ('n', value),
+                Ok(_) | Err(_) => return false,
             },
         };
         self.kinds.push(letter);
@@ -106,8 +106,8 @@ fn is_wordy(kind: TokenKind) -> bool {
     !matches!(kind, TokenKind::Symbol(_))
 }
 
-/// Whether numbers at this token are positions. They are after ORDER and GROUP, until a clause in which they are values
-/// again; `positional` is the state before the token.
+/// Whether the numbers after this token are positions in the select list. They are positions after ORDER, GROUP and
+/// DISTINCT, until a clause in which they are values again. `positional` is the state before the token.
 fn is_positional(sql: &str, token: &Token, positional: bool) -> bool {
     let any = |words: &[&str]| words.iter().any(|word| token.is(sql, word));
     if any(&["order", "group", "distinct"]) {
@@ -119,7 +119,7 @@ fn is_positional(sql: &str, token: &Token, positional: bool) -> bool {
 /// Whether a literal may become a parameter, which depends on the tokens before and after it.
 fn may_become_parameter(sql: &str, tokens: &[Token], index: usize) -> bool {
     let Some(before) = index.checked_sub(1).map(|at| &tokens[at]) else { return false };
-    // Adjacent strings on two lines are one string, which the parser has to judge.
+    // Two strings side by side are left to the parser, which refuses them.
     let after_is_string = tokens.get(index + 1).is_some_and(|token| token.kind == TokenKind::String);
     match before.kind {
         _ if after_is_string => false,
@@ -181,9 +181,8 @@ mod tests {
     fn literals_of_indexes_stay() {
         let (sql, mut tokens) = ("select a from t where b = 'open' and c = 'x' and d = 5 and e = 6", Vec::new());
         super::super::lex::tokenize(sql, &mut tokens).expect("tokens");
-        let kept = HashSet::from(["'open'".to_owned(), "6".to_owned()]);
         let mut normalised = Normalised::default();
-        assert!(normalised.fill(sql, &tokens, Some(&kept)));
+        assert!(normalised.fill(sql, &tokens, &|literal| ["'open'", "6"].contains(&literal)));
         assert_eq!(normalised.text, "select a from t where b = 'open' and c = $1 and d = $2 and e = 6");
     }
 
@@ -191,7 +190,7 @@ mod tests {
         let mut tokens = Vec::new();
         super::super::lex::tokenize(sql, &mut tokens).expect("tokens");
         let mut normalised = Normalised::default();
-        let cached = normalised.fill(sql, &tokens, None);
+        let cached = normalised.fill(sql, &tokens, &|_| false);
         let seen = if cached { (normalised.text.as_str(), normalised.kinds.as_str()) } else { ("", "") };
         assert_eq!(seen, (text, kinds), "{sql}");
     }

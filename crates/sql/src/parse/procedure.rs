@@ -14,7 +14,7 @@ use crate::{SqlError, state};
 use hotrow_sync::Arc;
 use sqlparser::ast;
 
-/// CREATE PROCEDURE or CREATE FUNCTION
+/// A CREATE PROCEDURE or CREATE FUNCTION statement.
 #[derive(Clone, Debug)]
 pub struct CreateProcedure {
     /// The name of the procedure or function.
@@ -45,7 +45,8 @@ impl CreateProcedure {
 /// The properties of a function, as CREATE FUNCTION writes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionSyntax {
-    /// RETURNS. Without it, or after RETURNS TABLE, the arguments that come out are what the function returns.
+    /// RETURNS. `None` if there is no RETURNS, or if it is RETURNS TABLE. The OUT, INOUT and TABLE arguments are then
+    /// the result of the function.
     pub returns: Option<ReturnsSyntax>,
     /// SETOF or TABLE: the function returns any number of rows.
     pub is_set: bool,
@@ -62,7 +63,7 @@ pub enum ReturnsSyntax {
     Nothing,
     /// `trigger`
     Trigger,
-    /// `record`: a row of the arguments that come out.
+    /// `record`: a row of the OUT and INOUT arguments.
     Record,
     /// A value of a type, or a row of a table or view.
     Value(ast::DataType),
@@ -84,7 +85,7 @@ pub enum Volatility {
 pub enum Language {
     /// SQL: the last statement gives the result of a function.
     Sql,
-    /// PL/pgSQL: RETURN gives it.
+    /// PL/pgSQL: RETURN gives the result of a function.
     PlPgSql,
 }
 
@@ -102,12 +103,12 @@ pub enum ArgumentMode {
 }
 
 impl ArgumentMode {
-    /// Whether a value goes in.
+    /// Whether the argument passes a value into the procedure.
     pub fn goes_in(self) -> bool {
         matches!(self, ArgumentMode::In | ArgumentMode::InOut)
     }
 
-    /// Whether a value comes out.
+    /// Whether the argument returns a value, or is a column of the result.
     pub fn comes_out(self) -> bool {
         self != ArgumentMode::In
     }
@@ -138,7 +139,7 @@ pub enum RoutineKind {
 }
 
 impl RoutineKind {
-    /// Returns the word of the kind.
+    /// Returns the keyword of the kind, in lower case.
     pub fn word(self) -> &'static str {
         match self {
             RoutineKind::Function => "function",
@@ -153,27 +154,27 @@ impl RoutineKind {
 pub struct RoutineName {
     /// The name.
     pub name: RelationName,
-    /// The types of the arguments that go in, if the statement lists them.
+    /// The types of the IN and INOUT arguments, if the statement lists them.
     pub types: Option<Vec<ast::DataType>>,
 }
 
-/// DROP PROCEDURE, DROP FUNCTION or DROP ROUTINE
+/// A DROP PROCEDURE, DROP FUNCTION or DROP ROUTINE statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DropProcedures {
-    /// The kind that the statement says.
+    /// The kind of routine that the statement names.
     pub kind: RoutineKind,
     /// IF EXISTS
     pub if_exists: bool,
-    /// CASCADE: the triggers that run a dropped function are dropped, too.
+    /// CASCADE: the triggers that run a dropped function are dropped, too, and the views and defaults that call it.
     pub cascade: bool,
     /// The procedures and functions.
     pub procedures: Vec<RoutineName>,
 }
 
-/// ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE
+/// An ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterProcedure {
-    /// The kind that the statement says.
+    /// The kind of routine that the statement names.
     pub kind: RoutineKind,
     /// The procedure or function.
     pub routine: RoutineName,
@@ -190,7 +191,7 @@ pub enum RoutineChange {
     Rename(String),
     /// SET SCHEMA
     SetSchema(String),
-    /// SET search_path, or RESET
+    /// SET search_path; `None` is DEFAULT, or RESET.
     SetPath(Option<String>),
 }
 
@@ -206,10 +207,10 @@ impl DropProcedures {
 }
 
 /// Whether the tokens begin a CREATE PROCEDURE or CREATE FUNCTION.
-pub(super) fn creates_procedure(sql: &str, tokens: &[Token]) -> bool {
-    let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is(sql, word));
-    let is_routine = |at: usize| is(at, "procedure") || is(at, "function");
-    is(0, "create") && (is_routine(1) || (is(1, "or") && is(2, "replace") && is_routine(3)))
+pub(super) fn creates_procedure(cursor: &Cursor<'_>) -> bool {
+    let is_routine = |at: usize| cursor.follows(at, "procedure") || cursor.follows(at, "function");
+    let replaces = || cursor.follows(1, "or") && cursor.follows(2, "replace");
+    cursor.follows(0, "create") && (is_routine(1) || (replaces() && is_routine(3)))
 }
 
 /// Returns the number of tokens that belong to a CREATE PROCEDURE or CREATE FUNCTION. Semicolons within BEGIN ATOMIC …
@@ -393,7 +394,7 @@ fn trait_of_function(cursor: &mut Cursor<'_>, function: &mut FunctionSyntax) -> 
                 cursor.expect(word)?;
             }
         }
-        // What these promise the planner, it does not use.
+        // The planner does not use what the following clauses promise.
         "leakproof" => {}
         "not" => cursor.expect("leakproof")?,
         "parallel" => {
@@ -557,7 +558,7 @@ pub(super) fn drop(cursor: &mut Cursor<'_>) -> Result<DropProcedures, SqlError> 
     Ok(DropProcedures { kind, if_exists, cascade, procedures })
 }
 
-/// Reads the name of a procedure or function, with the types of the arguments that go in if they are listed.
+/// Reads the name of a procedure or function, with the types of its IN and INOUT arguments if they are listed.
 pub(super) fn named(cursor: &mut Cursor<'_>) -> Result<RoutineName, SqlError> {
     let name = cursor.qualified_name()?;
     if !cursor.take_symbol(b'(') {

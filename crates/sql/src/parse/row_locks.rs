@@ -4,7 +4,7 @@
 use super::window::is;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// The words of the clauses behind FOR, and the number of the first of them that are left out.
+/// The words of the clauses behind FOR, and how many of these words, from the first on, are left out.
 const STRENGTHS: [(&[&str], usize); 2] = [(&["no", "key", "update"], 2), (&["key", "share"], 1)];
 
 /// Takes the words that sqlparser does not know out of the clauses.

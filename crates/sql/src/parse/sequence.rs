@@ -32,7 +32,7 @@ pub enum SequenceOption {
     OwnedBy(Option<(RelationName, String)>),
 }
 
-/// CREATE SEQUENCE
+/// A CREATE SEQUENCE statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateSequence {
     /// The name of the sequence.
@@ -45,7 +45,7 @@ pub struct CreateSequence {
     pub options: Vec<SequenceOption>,
 }
 
-/// ALTER SEQUENCE
+/// An ALTER SEQUENCE statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlterSequence {
     /// The name of the sequence.
@@ -77,7 +77,7 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateSequence, SqlError
     Ok(CreateSequence { name: cursor.qualified_name()?, temporary, if_not_exists, options: options(cursor)? })
 }
 
-/// Reads ALTER SEQUENCE after these two words.
+/// Reads ALTER SEQUENCE after these two words. The forms SET SCHEMA and OWNER TO have been read as definitions before.
 pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<AlterSequence, SqlError> {
     let if_exists = cursor.take("if");
     if if_exists {
@@ -87,11 +87,6 @@ pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<AlterSequence, SqlError> 
     if cursor.take("rename") {
         cursor.expect("to")?;
         return Ok(AlterSequence { name, if_exists, rename: Some(cursor.name()?), options: Vec::new() });
-    }
-    if cursor.take("owner") {
-        cursor.expect("to")?;
-        cursor.name()?;
-        return Ok(AlterSequence { name, if_exists, rename: None, options: Vec::new() });
     }
     let options = options(cursor)?;
     if options.is_empty() {
@@ -178,7 +173,7 @@ pub(super) fn sort_identity_clauses(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// Returns an unquoted word of the syntax in lower case.
+/// Returns a token's text in lower case if it is a word without quotes, or `None` for any other token.
 fn word(token: &TokenWithSpan) -> Option<String> {
     match &token.token {
         Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_lowercase()),
@@ -238,8 +233,8 @@ fn carried(clause: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     Some(vec![token(Token::make_keyword("CACHE")), blank(), name, blank()])
 }
 
-/// Returns the name of an identity column's sequence that a clause CACHE carries, as it was written, or `None` if the
-/// clause is one of the client.
+/// Returns the name of an identity column's sequence that a clause CACHE carries, as it was written. Returns `None` if
+/// the client has written the clause itself.
 pub fn carried_name(cache: &ast::Expr) -> Option<&str> {
     match cache {
         ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Placeholder(text), .. }) => text.strip_prefix(CARRIER),

@@ -1,11 +1,11 @@
 //! Signs behind operators: `a>-1` is `a > -1`.
 //!
-//! PostgreSQL's operators end with a sign only if they have a character other than those of comparisons and arithmetic.
-//! sqlparser takes every sequence of operator characters for one operator.
+//! An operator of PostgreSQL may end with a sign only if it contains one of ``~ ! @ # % ^ & | ` ?``. sqlparser takes
+//! every sequence of operator characters for one operator.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Takes the signs at the ends of operators off.
+/// Splits the signs off that are at the ends of operators.
 pub(super) fn take_off(tokens: &mut Vec<TokenWithSpan>) {
     if !tokens.iter().any(|token| parts(&token.token).is_some()) {
         return;

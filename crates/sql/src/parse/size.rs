@@ -8,7 +8,7 @@ use crate::{MemoryLimit, SqlError};
 const TOKEN_BYTES: usize = 1024;
 
 /// The memory that a query takes beside that of its tokens, in bytes.
-const QUERY_BYTES: usize = 16 << 10;
+const QUERY_BYTES: usize = 20 << 10;
 
 /// The number of tokens below which a text is read without asking the memory limit.
 const SMALL_TOKENS: usize = 256;

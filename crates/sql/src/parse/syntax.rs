@@ -14,7 +14,7 @@ use sqlparser::tokenizer::{Location, TokenWithSpan, Tokenizer};
 /// The greatest depth to which expressions and queries may nest.
 pub(super) const MAX_DEPTH: usize = 128;
 
-/// The greatest number of words and operators in a row.
+/// The greatest depth that a syntax tree may have. Each word and each operator in a row may add one level.
 const MAX_LINKS: usize = 5000;
 
 pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> {
@@ -44,7 +44,8 @@ pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> 
     Ok(statement)
 }
 
-/// Returns the tokens of a text, with what may stand in expressions in the form that sqlparser knows.
+/// Returns sqlparser's tokens of a text. The forms of expressions that sqlparser does not know are replaced by forms
+/// that it knows.
 fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     let mut tokens = Tokenizer::new(&PostgreSqlDialect {}, text)
         .tokenize_with_location()
@@ -70,6 +71,9 @@ pub fn overrides_identities(insert: &ast::Insert) -> bool {
 
 /// Takes OVERRIDING SYSTEM VALUE out of an INSERT, since the parser does not know the clause. Returns whether it was
 /// there.
+///
+/// # Errors
+/// 0A000 if the clause is OVERRIDING USER VALUE.
 fn take_overriding(tokens: &mut Vec<TokenWithSpan>) -> Result<bool, SqlError> {
     use sqlparser::tokenizer::Token;
     let word = |token: &Token, text: &str| matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text));
@@ -105,7 +109,7 @@ pub fn parse_arguments(text: &str) -> Result<Syntax<Vec<ast::Expr>>, SqlError> {
     with_room(|| parse(&mut parser).map(Syntax::new).map_err(|error| from_parser(text, error)))
 }
 
-/// Parses a query.
+/// Parses a text that is one query and nothing else.
 pub fn parse_query(text: &str) -> Result<Syntax<ast::Query>, SqlError> {
     with_room(|| match &*parse_ast(text)? {
         ast::Statement::Query(query) => Ok(Syntax::new((**query).clone())),
@@ -113,7 +117,7 @@ pub fn parse_query(text: &str) -> Result<Syntax<ast::Query>, SqlError> {
     })
 }
 
-/// Parses an expression.
+/// Parses a text that is one expression and nothing else.
 pub fn parse_expr(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
     with_room(|| parse_expr_in_place(text))
 }
@@ -128,7 +132,7 @@ fn parse_expr_in_place(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
     Ok(expr)
 }
 
-/// Parses a type's name.
+/// Parses a text that is the name of a type and nothing else.
 pub fn parse_type(text: &str) -> Result<ast::DataType, SqlError> {
     let dialect = PostgreSqlDialect {};
     let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(|error| from_parser(text, error))?;
@@ -141,7 +145,8 @@ pub fn parse_type(text: &str) -> Result<ast::DataType, SqlError> {
 }
 
 /// Checks that a text does not nest too deeply for sqlparser. The parser calls itself for nested syntax, and its tree
-/// of a chain such as `a + b + c` nests to the left. There is [room](with_room) for neither beyond a certain depth.
+/// of a chain such as `a + b + c` nests to the left. There is [room](with_room) for neither beyond a certain depth. The
+/// check also refuses two strings side by side.
 pub(super) fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
     for pair in tokens.windows(2) {
         if let [Token { kind: TokenKind::String, end, .. }, next @ Token { kind: TokenKind::String, .. }] = pair {

@@ -7,7 +7,7 @@ use crate::error::unsupported;
 use crate::schema::{RelationName, quoted};
 use crate::{SqlError, state};
 
-/// CREATE TRIGGER
+/// A CREATE TRIGGER statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTrigger {
     /// The name of the trigger.
@@ -18,21 +18,21 @@ pub struct CreateTrigger {
     pub time: TriggerTime,
     /// The changes at which the trigger fires.
     pub events: TriggerEvents,
-    /// The table.
+    /// The table of the trigger.
     pub table: RelationName,
     /// Whether the trigger fires for each row, and not once for each statement.
     pub for_rows: bool,
     /// The condition of WHEN.
     pub when: Option<Expression>,
-    /// The name of the function. That of a trigger of the catalog has its schema.
+    /// The name of the function. In the catalog, the name contains the schema.
     pub function: RelationName,
     /// The arguments, which the function finds in `TG_ARGV`.
     pub arguments: Vec<String>,
 }
 
 impl CreateTrigger {
-    /// Formats the statement, with the present names of the trigger, of its table and of its function. Those of the
-    /// table and the function are written as they are.
+    /// Formats the statement with the present names of the trigger, its table and its function. `name` is quoted where
+    /// necessary; `table` and `function` must be quoted already.
     pub fn written(&self, name: &str, table: &str, function: &str) -> String {
         let events: Vec<_> = [TriggerEvent::Insert, TriggerEvent::Delete, TriggerEvent::Update]
             .into_iter()
@@ -69,7 +69,7 @@ pub enum TriggerTime {
 }
 
 impl TriggerTime {
-    /// Returns the word of the moment.
+    /// Returns `BEFORE` or `AFTER`.
     pub fn name(self) -> &'static str {
         match self {
             TriggerTime::Before => "BEFORE",
@@ -90,7 +90,7 @@ pub enum TriggerEvent {
 }
 
 impl TriggerEvent {
-    /// Returns the name of the kind.
+    /// Returns `INSERT`, `UPDATE` or `DELETE`.
     pub fn name(self) -> &'static str {
         match self {
             TriggerEvent::Insert => "INSERT",
@@ -115,7 +115,7 @@ pub struct TriggerEvents {
 }
 
 impl TriggerEvents {
-    /// Whether a kind of change is among them.
+    /// Whether a kind of change is one of these changes.
     pub fn has(&self, event: TriggerEvent) -> bool {
         match event {
             TriggerEvent::Insert => self.insert,
@@ -136,7 +136,7 @@ pub enum TriggerStatement {
     Drop {
         /// The name of the trigger.
         name: String,
-        /// The table.
+        /// The table of the trigger.
         table: RelationName,
         /// IF EXISTS
         if_exists: bool,

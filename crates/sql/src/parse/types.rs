@@ -1,4 +1,4 @@
-//! From the names of types to types.
+//! Resolves the names of types to types.
 
 use super::parse_type;
 use crate::depth::with_room;
@@ -36,6 +36,10 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
 }
 
 /// Returns the type that a type's name means. `made` finds the types that users have made, by the parts of their names.
+///
+/// # Errors
+/// 42704 if there is no such type, 0A000 if Hotrow does not have it, 22023 if a length, precision or scale is out of
+/// range.
 pub fn data_type_among(ty: &DataType, made: &dyn Fn(&[String]) -> Option<Type>) -> Result<Type, SqlError> {
     Ok(match ty {
         DataType::Bool | DataType::Boolean => Type::Bool,
@@ -111,6 +115,9 @@ fn undefined_type(name: &str) -> SqlError {
     SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
 }
 
+/// The greatest precision that a `numeric` may declare, and the greatest scale on either side of the point.
+const NUMERIC_DIGITS_MAX: u16 = 1_000;
+
 fn precision(info: &ExactNumberInfo) -> Result<Option<Precision>, SqlError> {
     let (precision, scale) = match *info {
         ExactNumberInfo::None => return Ok(None),
@@ -118,19 +125,18 @@ fn precision(info: &ExactNumberInfo) -> Result<Option<Precision>, SqlError> {
         ExactNumberInfo::PrecisionAndScale(precision, scale) => (precision, scale),
     };
     let wrong = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
-    let Some(digits) = u8::try_from(precision).ok().filter(|digits| *digits > 0) else {
-        return wrong(format!("NUMERIC precision {precision} must be between 1 and {}", u8::MAX));
+    let Some(digits) = u16::try_from(precision).ok().filter(|digits| (1..=NUMERIC_DIGITS_MAX).contains(digits)) else {
+        return wrong(format!("NUMERIC precision {precision} must be between 1 and {NUMERIC_DIGITS_MAX}"));
     };
-    match u8::try_from(scale) {
-        Ok(29..) if u64::try_from(scale).is_ok_and(|scale| scale <= precision) => {
-            wrong(format!("NUMERIC scale {scale} must be between 0 and 28"))
-        }
-        Ok(scale) if scale <= digits => Ok(Some(Precision { precision: digits, scale })),
-        _ => wrong(format!("NUMERIC scale {scale} must be between 0 and precision {precision}")),
+    let limit = NUMERIC_DIGITS_MAX as i16;
+    match i16::try_from(scale).ok().filter(|scale| (-limit..=limit).contains(scale)) {
+        Some(scale) => Ok(Some(Precision { precision: digits, scale })),
+        None => wrong(format!("NUMERIC scale {scale} must be between -{limit} and {limit}")),
     }
 }
 
-/// Returns the digits after the seconds that a type declares. More than six count as six, as in PostgreSQL.
+/// Returns the number of fractional digits of the seconds that a type declares. More than six count as six, as in
+/// PostgreSQL.
 fn digits(count: Option<u64>) -> Option<Digits> {
     Digits::new(count?.min(6) as u8)
 }

@@ -1,5 +1,8 @@
-//! Statements about transactions, settings and prepared statements, and COPY. They are read from tokens by hand,
-//! because they are small, frequent, and full of words that only PostgreSQL has.
+//! The statements that this crate reads by hand from tokens, and does not leave to sqlparser. They are small and
+//! frequent, or have words that only PostgreSQL has.
+//!
+//! This file reads statements about transactions, settings and prepared statements, and LOCK, TRUNCATE, VACUUM and the
+//! like. Other files of the folder read the others.
 
 use super::body::BodySyntax;
 use super::cursor::Cursor;
@@ -21,12 +24,13 @@ use hotrow_storage::Interval;
 use hotrow_sync::Arc;
 use hotrow_txn::{Concurrency, Isolation};
 
-/// The modes of a transaction that BEGIN and SET TRANSACTION give.
+/// The modes of a transaction that BEGIN or SET TRANSACTION gives. A mode that the statement does not mention is
+/// `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// ISOLATION LEVEL
     pub isolation: Option<Isolation>,
-    /// READ ONLY, READ WRITE
+    /// READ ONLY is `true`, and READ WRITE is `false`.
     pub read_only: Option<bool>,
     /// CONCURRENCY OPTIMISTIC, CONCURRENCY PESSIMISTIC
     pub concurrency: Option<Concurrency>,
@@ -39,7 +43,7 @@ pub struct Copy {
     pub table: RelationName,
     /// The position of the table's name, in characters from 1.
     pub position: u32,
-    /// The listed columns; all if there are none.
+    /// The columns that the statement lists; empty if it lists none, which means all columns.
     pub columns: Vec<String>,
     /// The query whose rows COPY sends.
     pub query: Option<String>,
@@ -49,7 +53,7 @@ pub struct Copy {
     pub options: CopyOptions,
 }
 
-/// A statement that is no query and no DDL.
+/// A statement that this crate reads by hand.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the names are SQL's")]
 pub enum Utility {
@@ -68,15 +72,15 @@ pub enum Utility {
     RollbackTo(String),
     SetTransaction(Modes),
     SetCharacteristics(Modes),
-    /// SET; the value `None` is DEFAULT.
+    /// SET. If `value` is `None`, the statement says DEFAULT.
     Set {
         name: String,
         value: Option<String>,
         local: bool,
     },
-    /// SET CONSTRAINTS; the names `None` are ALL.
+    /// SET CONSTRAINTS. If `names` is `None`, the statement says ALL.
     SetConstraints {
-        names: Option<Vec<String>>,
+        names: Option<Vec<RelationName>>,
         deferred: bool,
     },
     Show(String),
@@ -165,7 +169,7 @@ impl Utility {
     }
 }
 
-/// Reads a statement that begins with one of the words of this module. Returns `None` if the tokens begin another one.
+/// Reads a statement of the kinds of [`Utility`]. Returns `None` if the tokens begin a statement that sqlparser reads.
 pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError> {
     let word = cursor.peek_word();
     let Some(word) = word else { return Ok(None) };
@@ -234,7 +238,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
         "truncate" => truncate(cursor)?,
         "copy" => Utility::Copy(Box::new(super::copy::parse(cursor)?)),
         "explain" => super::explain::explain(cursor)?,
-        "create" if [1, 3].into_iter().any(|at| cursor.follows(at, "procedure") || cursor.follows(at, "function")) => {
+        "create" if procedure::creates_procedure(cursor) => {
             Utility::CreateProcedure(Box::new(procedure::create(cursor)?))
         }
         "create" | "refresh" if cursor.follows(1, "materialized") => {
@@ -367,7 +371,11 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
         let names = if cursor.take("all") {
             None
         } else {
-            Some(table_list(cursor)?.into_iter().map(|constraint| constraint.name).collect())
+            let mut names = vec![cursor.qualified_name()?];
+            while cursor.take_symbol(b',') {
+                names.push(cursor.qualified_name()?);
+            }
+            Some(names)
         };
         let deferred = cursor.take("deferred");
         if !deferred {
@@ -513,7 +521,7 @@ fn maintenance(cursor: &mut Cursor<'_>, tag: &'static str) -> Result<Utility, Sq
     Ok(Utility::Maintenance { tag, tables })
 }
 
-/// Reads REINDEX. Indexes need no repair, so it does nothing but name what there is.
+/// Reads REINDEX, which has no effect, since indexes need no repair. The table or index that it names must exist.
 fn reindex(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     cursor.advance();
     if cursor.take_symbol(b'(') {
@@ -534,7 +542,7 @@ fn reindex(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     Ok(Utility::Maintenance { tag: "REINDEX", tables })
 }
 
-/// Reads CLUSTER, which does nothing: rows are in the order of their primary keys.
+/// Reads CLUSTER, which has no effect: the rows in memory have no order that it could change.
 fn cluster(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     cursor.advance();
     cursor.take("verbose");
@@ -560,10 +568,14 @@ fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<RelationName>, SqlError> {
     }
 }
 
-/// The names of the extensions whose functions are built in, as far as the server has these functions.
+/// The names of the extensions that CREATE EXTENSION accepts. Their functions, as far as the server has them, are built
+/// in.
 const EXTENSIONS: [&str; 3] = ["plpgsql", "pgcrypto", "uuid-ossp"];
 
-/// Reads CREATE EXTENSION and DROP EXTENSION, which do nothing for known extensions.
+/// Reads CREATE EXTENSION and DROP EXTENSION, which have no effect.
+///
+/// # Errors
+/// 0A000 if the extension is not one of [`EXTENSIONS`].
 fn extension(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     let creates = cursor.take("create");
     cursor.advance();

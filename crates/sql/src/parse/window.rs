@@ -29,7 +29,7 @@ const EXCLUSIONS: [(&[&str], &str, Exclusion); 4] = [
     (&["no", "others"], "exclude no", Exclusion::Nothing),
 ];
 
-/// Whether a token is this word, without quotes.
+/// Whether a token is this word without quotes, in any case.
 pub(super) fn is(token: &Token, text: &str) -> bool {
     matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text))
 }
@@ -88,7 +88,7 @@ fn take_exclusion(tokens: &mut Vec<TokenWithSpan>, exclude: usize) {
     tokens.splice(frame..frame, before);
 }
 
-/// Returns a query as sqlparser prints it, with each carried exclusion back in its frame.
+/// Puts each carried exclusion of a query back in its frame. `text` is the query as sqlparser prints it.
 pub fn restored(mut text: String) -> String {
     let mut tokens = Vec::new();
     while lex::tokenize(&text, &mut tokens).is_ok() {

@@ -36,7 +36,7 @@ pub enum AggregateFunction {
     Json {
         /// Whether the function is `jsonb_agg`, not `json_agg`.
         binary: bool,
-        /// Whether the values are rows.
+        /// Whether the argument is a whole row, not a single value.
         rows: bool,
     },
     /// `json_object_agg(key, x)`, `jsonb_object_agg(key, x)`. The key is in [`AggregateCall::separator`].
@@ -51,10 +51,10 @@ pub enum AggregateFunction {
         /// Whether the result is the standard deviation, the square root of the variance.
         root: bool,
     },
-    /// A function of sorted values, with WITHIN GROUP.
+    /// A function of the values that WITHIN GROUP sorts.
     OrderedSet(OrderedSet),
-    /// `GROUPING(x, …)`: a bit for each of the direct arguments, which are columns of the group's row, the last one
-    /// lowest. The bit is set if the column is not in the group's grouping set.
+    /// `GROUPING(x, …)`: a number with a bit for each of the direct arguments, of which the last has the lowest bit.
+    /// The arguments are columns of the group's row. A bit is set if its column is not in the group's grouping set.
     Grouping,
 }
 
@@ -111,8 +111,8 @@ pub struct AggregateOrder {
 pub struct AggregateCall {
     /// The function that is called.
     pub function: AggregateFunction,
-    /// The argument, cast to the type in which the function computes. `None` for `count(*)`, and for functions of
-    /// sorted values, whose values are those of `order`.
+    /// The argument, cast to the type in which the function computes. `None` for `count(*)`, for GROUPING, and for
+    /// functions with WITHIN GROUP, whose values are those of `order`.
     pub argument: Option<Expr>,
     /// The separator between texts that are joined, or the key of a JSON object.
     pub separator: Option<Expr>,
@@ -129,7 +129,7 @@ pub struct AggregateCall {
 }
 
 impl AggregateCall {
-    /// Makes a call without clauses.
+    /// Makes a call without ORDER BY, DISTINCT, FILTER and direct arguments.
     pub fn new(function: AggregateFunction, argument: Option<Expr>, result: Type) -> Self {
         let (order, direct) = (Vec::new(), Vec::new());
         Self { function, argument, separator: None, order, direct, distinct: false, filter: None, result }

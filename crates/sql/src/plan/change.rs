@@ -25,13 +25,13 @@ pub struct Insert {
     pub on_conflict: OnConflict,
     /// RETURNING: the result's columns, as expressions over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// The checks and actions for foreign keys, and the triggers; `None` if the INSERT affects neither.
+    /// The checks and actions for foreign keys, and the triggers; `None` if the INSERT needs neither.
     pub consequences: Option<Arc<Graph>>,
 }
 
 impl Insert {
-    /// Makes the plan of an INSERT without a source into the first columns of a table, which is new: there are no
-    /// defaults and no constraints.
+    /// Makes the plan of an INSERT into the first columns of a new table, which has no defaults and no constraints. The
+    /// rows come from the caller, so the source is empty.
     pub(crate) fn plain(table: Arc<Table>, columns: usize) -> Self {
         Self {
             table,
@@ -82,17 +82,19 @@ pub struct Update {
     /// looks up each row by its key. A row of the query consists of the key of the row to change, and then of the
     /// values to which `assignments` and `returning` refer as columns after the table's own.
     pub source: Option<Box<Node>>,
-    /// Whether a function that the statement calls may change its rows meanwhile. Then the last values of each row of
-    /// `source` are the columns of the row to change, as they were when the statement began to change rows.
+    /// Whether a function that the statement calls may meanwhile change the rows that the statement is to change. If
+    /// so, the last values of each row of `source` are all columns of the row to change, as the query has read them.
+    /// The statement fails if the row differs by then.
     pub rechecks: bool,
     /// RETURNING: the result's columns, as expressions over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// The checks and actions for foreign keys, and the triggers; `None` if the UPDATE affects neither.
+    /// The checks and actions for foreign keys, and the triggers; `None` if the UPDATE needs neither.
     pub consequences: Option<Arc<Graph>>,
 }
 
 impl Update {
-    /// Returns the columns that change: those of the assignments, and those that are computed from them.
+    /// Returns the positions of the columns that change: those of the assignments, and those that are computed from
+    /// them.
     pub fn changed(&self) -> impl Iterator<Item = usize> {
         self.rules.changed(&self.assignments)
     }
@@ -107,12 +109,13 @@ pub struct Delete {
     /// looks up each row by its key. A row of the query consists of the key of the row to delete, and then of the
     /// values to which `returning` refers as columns after the table's own.
     pub source: Option<Box<Node>>,
-    /// Whether a function that the statement calls may change its rows meanwhile. Then the last values of each row of
-    /// `source` are the columns of the row to change, as they were when the statement began to change rows.
+    /// Whether a function that the statement calls may meanwhile change the rows that the statement is to change. If
+    /// so, the last values of each row of `source` are all columns of the row to change, as the query has read them.
+    /// The statement fails if the row differs by then.
     pub rechecks: bool,
     /// RETURNING: the result's columns, as expressions over the deleted row.
     pub returning: Option<Vec<Expr>>,
-    /// The checks and actions for foreign keys, and the triggers; `None` if the DELETE affects neither.
+    /// The checks and actions for foreign keys, and the triggers; `None` if the DELETE needs neither.
     pub consequences: Option<Arc<Graph>>,
 }
 
@@ -121,24 +124,27 @@ pub struct Delete {
 pub struct Merge {
     /// The table that changes.
     pub table: Arc<Table>,
-    /// The query that joins the source with the table. A row of it has the key of the row of the table, and then the
-    /// columns of the table and those of the source. If no row of the table matches, the key and the columns of the
-    /// table are NULL.
+    /// The query that joins the source with the table. Each of its rows has the key of the table's row, the columns of
+    /// the table, and those of the source. If no row of the table matches, the key and the columns of the table are
+    /// NULL.
     pub source: Node,
-    /// The clauses. The expressions of a clause refer to the columns of the table, followed by those of the source.
+    /// The clauses, in the order in which they are tried. Their expressions refer to the columns of the table, followed
+    /// by those of the source.
     pub clauses: Vec<MergeClause>,
-    /// The checks and actions for foreign keys, and the triggers, of all clauses; `None` if the MERGE affects neither.
+    /// The checks and actions for foreign keys, and the triggers, of all clauses; `None` if the MERGE needs neither.
     pub consequences: Option<Arc<Graph>>,
-    /// Whether a function that the statement calls, or a trigger, may change its rows meanwhile.
+    /// Whether a function that the statement calls, or a trigger, may meanwhile change the rows that the MERGE is to
+    /// change. If so, the statement fails when such a row differs from the one that the query has read.
     pub rechecks: bool,
 }
 
 /// A WHEN clause of a MERGE.
 #[derive(Debug)]
 pub struct MergeClause {
-    /// Whether the clause is for rows of the source that match a row of the table.
+    /// Whether the clause is for the rows of the source that match a row of the table (WHEN MATCHED), not for the
+    /// others.
     pub matched: bool,
-    /// The condition after AND.
+    /// The condition after AND; `None` if there is none.
     pub condition: Option<Expr>,
     /// The action after THEN.
     pub action: MergeAction,
@@ -147,12 +153,12 @@ pub struct MergeClause {
 /// The action of a clause of MERGE.
 #[derive(Debug)]
 pub enum MergeAction {
-    /// DO NOTHING
+    /// DO NOTHING: the row changes nothing, not by a later clause either.
     Nothing,
     /// UPDATE of the row that matches.
     Update(Update),
     /// DELETE of the row that matches.
     Delete(Delete),
-    /// INSERT, with the values of its targets. `None` stands for DEFAULT.
+    /// INSERT, with the value of each of its targets. `None` stands for DEFAULT.
     Insert(Insert, Vec<Option<Expr>>),
 }

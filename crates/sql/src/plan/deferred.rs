@@ -1,5 +1,6 @@
 //! Deferred checks of foreign keys: they are made at the end of the transaction, or when SET CONSTRAINTS requires them.
 
+use crate::catalog::Table;
 use crate::catalog::foreign_key::ForeignKey;
 use crate::plan::Graph;
 use hotrow_storage::{Key, Value};
@@ -38,6 +39,15 @@ impl Event {
             _ => &keys.referrers[self.key].key,
         }
     }
+
+    /// Returns the table that declares the foreign key. `graph` must be the graph of the plan that made the change.
+    fn child<'g>(&self, graph: &'g Graph) -> &'g Table {
+        let keys = &graph.nodes[self.node];
+        match self.kind {
+            EventKind::Refers(..) => &keys.table,
+            _ => &keys.referrers[self.key].child,
+        }
+    }
 }
 
 /// A deferred check of a foreign key.
@@ -61,7 +71,7 @@ pub(crate) struct Deferred {
 struct Modes {
     /// The mode of SET CONSTRAINTS ALL, for the keys that `named` lacks.
     all: Option<bool>,
-    /// The modes of single keys, by their names.
+    /// The modes of single keys, by the [full names](crate::schema::full) of the keys.
     named: HashMap<String, bool>,
 }
 
@@ -73,10 +83,19 @@ pub(crate) struct DeferredMark {
 }
 
 impl Deferred {
-    /// Whether checks of this key are deferred at present.
-    pub(crate) fn defers(&self, key: &ForeignKey) -> bool {
+    /// Whether the check that an event requires is deferred at present. `graph` must be the graph of the plan that made
+    /// the change.
+    pub(crate) fn defers(&self, graph: &Graph, event: &Event) -> bool {
+        let key = event.foreign_key(graph);
+        if !key.deferrable {
+            return false;
+        }
         let Modes { all, named } = &self.modes;
-        key.deferrable && named.get(&key.name).copied().or(*all).unwrap_or(key.deferred)
+        let own = match named.is_empty() {
+            true => None,
+            false => named.get(&event.child(graph).name_beside(&key.name)).copied(),
+        };
+        own.or(*all).unwrap_or(key.deferred)
     }
 
     /// Adds a check to be made later.
@@ -84,12 +103,12 @@ impl Deferred {
         self.pending.push(Pending { graph: graph.clone(), event, done: false });
     }
 
-    /// Implements SET CONSTRAINTS: sets the mode of the keys of these names, or of all keys if `names` is `None`. Makes
-    /// no checks: the caller then makes those that are [`due`](Self::due).
-    pub(crate) fn set(&mut self, names: Option<&[String]>, deferred: bool) {
+    /// Implements SET CONSTRAINTS: sets the mode of the keys of these full names, or of all keys if `names` is `None`.
+    /// Makes no checks: the caller then makes those that are [`due`](Self::due).
+    pub(crate) fn set(&mut self, names: Option<Vec<String>>, deferred: bool) {
         match names {
             None => self.modes = Modes { all: Some(deferred), named: HashMap::new() },
-            Some(names) => self.modes.named.extend(names.iter().map(|name| (name.clone(), deferred))),
+            Some(names) => self.modes.named.extend(names.into_iter().map(|name| (name, deferred))),
         }
     }
 
@@ -97,8 +116,7 @@ impl Deferred {
     /// `ends` is set, the transaction ends, and all checks are due. Otherwise a check is due if its key is not deferred
     /// any more.
     pub(crate) fn due(&self, from: usize, ends: bool) -> Option<(usize, Pending)> {
-        let is_due =
-            |pending: &Pending| !pending.done && (ends || !self.defers(pending.event.foreign_key(&pending.graph)));
+        let is_due = |pending: &Pending| !pending.done && (ends || !self.defers(&pending.graph, &pending.event));
         let rest = self.pending.iter().enumerate().skip(from);
         rest.into_iter().find(|(_, pending)| is_due(pending)).map(|(at, pending)| (at, pending.clone()))
     }

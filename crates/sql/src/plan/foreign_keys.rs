@@ -2,8 +2,8 @@
 //!
 //! A plan that changes rows has a [`Graph`]: its table, the tables that referential actions may change, the planned
 //! look-ups and changes for their keys, and their triggers. The parameters of a look-up are the values of the key's
-//! columns, in their order. The parameters of a change are the old values of the referenced columns, and after an
-//! update then the new ones.
+//! columns, in their order. The parameters of a change are the old values of the referenced columns. After an update,
+//! the new values of these columns follow.
 
 use super::procedure::{BodyLink, RunningBody};
 use super::triggers::NEW;
@@ -87,7 +87,7 @@ pub enum ChangePlan {
 }
 
 impl Graph {
-    /// Whether triggers may fire.
+    /// Whether one of the tables has an enabled trigger.
     pub fn has_triggers(&self) -> bool {
         self.nodes.iter().any(|keys| keys.triggers.is_some())
     }
@@ -100,16 +100,16 @@ impl Graph {
     }
 }
 
-/// The triggers of a table, with their functions.
+/// The enabled triggers of a table, with their bound functions.
 #[derive(Debug)]
 pub struct Triggers {
     /// The table.
     pub table: Arc<Table>,
-    /// The triggers that are enabled, in the order in which they fire.
+    /// The enabled triggers, in the order in which they fire.
     pub list: Vec<Firing>,
 }
 
-/// A trigger with its function.
+/// An enabled trigger with its bound function.
 #[derive(Debug)]
 pub struct Firing {
     /// The trigger.
@@ -118,23 +118,24 @@ pub struct Firing {
     pub procedure: Arc<Procedure>,
     /// The function's body, bound for the table.
     pub link: BodyLink,
-    /// The condition of WHEN, over the values of the function's frame.
+    /// The condition of WHEN, as an expression over the frame of the function; `None` if there is none.
     pub when: Option<Expr>,
 }
 
 impl Triggers {
-    /// Returns the place of the first field of OLD.
+    /// Returns the slot of the first field of OLD in the frame of a trigger's function.
     pub fn old(&self) -> usize {
         NEW + self.table.visible()
     }
 
-    /// Returns the place of the first of the [variables](super::triggers::VARIABLES).
+    /// Returns the slot of the first of the [variables](super::triggers::VARIABLES) in the frame of a trigger's
+    /// function.
     pub fn variables(&self) -> usize {
         self.old() + self.table.visible()
     }
 
-    /// Returns the positions of the triggers that fire at a moment of a change. `sets` tells which columns an UPDATE
-    /// sets.
+    /// Returns the positions in `list` of the triggers that fire before or after a change, for each row or once for the
+    /// statement. `sets` tells whether an UPDATE assigns to the column at a position.
     pub fn due<'t>(
         &'t self,
         time: TriggerTime,
@@ -151,14 +152,15 @@ impl Triggers {
         self.list.iter().enumerate().filter(move |(_, firing)| is_due(firing)).map(|(at, _)| at)
     }
 
-    /// Whether a trigger may change rows that are about to be updated.
+    /// Whether a trigger may change the new values of a row that is about to be updated.
     pub fn change_updates(&self) -> bool {
         self.list.iter().any(|firing| firing.trigger.fires(TriggerTime::Before, TriggerEvent::Update, true))
     }
 }
 
 impl Firing {
-    /// Returns the body to run it, or `None` if it was a body around the statement and is gone.
+    /// Returns the function's body to run it, or `None` if the body is one that enclosed the statement and no longer
+    /// exists.
     pub fn running(&self) -> Option<RunningBody<'_>> {
         self.link.running()
     }

@@ -11,12 +11,12 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `statement` | plans of statements |
-//! | `change` | INSERT, UPDATE, DELETE |
+//! | `change` | INSERT, UPDATE, DELETE, MERGE |
 //! | `node` | operators |
 //! | `access` | scans of tables |
-//! | `aggregate`, `window`, `table_function` | calls of functions over several rows, and of functions that return several rows |
+//! | `aggregate`, `window`, `table_function` | calls of aggregate, window and set-returning functions |
 //! | `subquery` | the plans of subqueries in expressions |
-//! | `procedure` | the bodies of procedures |
+//! | `procedure` | CALL, and the bodies of procedures and functions |
 //! | `foreign_keys`, `deferred` | checks and actions for foreign keys, immediate and deferred; triggers |
 //! | `triggers` | the frames of triggers' functions |
 //! | `analysis`, `measured` | EXPLAIN ANALYZE, and the counters of its operators |

@@ -27,7 +27,7 @@ pub enum Node {
     /// One row for each group of the input: the values of the GROUP BY expressions, then the results of the aggregate
     /// functions.
     Aggregate(Box<Node>, Vec<Expr>, Vec<AggregateCall>),
-    /// The rows of GROUP BY with several grouping sets.
+    /// One row for each group of each of several grouping sets.
     GroupingSets(Box<GroupingSets>),
     /// The rows of the input, each with the results of window functions as further columns.
     Window(Box<Window>),
@@ -60,8 +60,8 @@ pub enum Node {
     With(Vec<(usize, Node)>, Box<Node>),
     /// The stored rows of the WITH query with this number.
     Reference(usize),
-    /// The rows that an INSERT, UPDATE or DELETE returns, a [`Plan`](super::Plan). The operator is one of the queries
-    /// of [`Node::With`], which runs it to its end.
+    /// An INSERT, UPDATE or DELETE in WITH, as a [`Plan`](super::Plan). Its rows are those of RETURNING. The operator
+    /// is one of the queries of [`Node::With`], which runs it to its end.
     Change(Opaque),
     /// WITH RECURSIVE: a query that refers to itself.
     Recursive(Box<Recursive>),
@@ -70,7 +70,7 @@ pub enum Node {
 }
 
 impl Node {
-    /// Whether the operator is an INSERT, UPDATE or DELETE.
+    /// Whether the operator is an INSERT, UPDATE or DELETE, perhaps with a counter around it.
     pub fn is_change(&self) -> bool {
         match self {
             Node::Change(_) => true,
@@ -128,8 +128,8 @@ impl Node {
     }
 }
 
-/// The aggregation of GROUP BY with several grouping sets: the rows of the input are grouped by each of the sets. There
-/// is a row for each group of each set: the values of `exprs`, which are NULL unless they belong to the set, then the
+/// The aggregation of GROUP BY with several grouping sets, which groups the rows of the input by each of the sets. A
+/// row for a group has the values of `exprs`, of which those that are not in the group's set are NULL, and then the
 /// results of the aggregate functions. The set without expressions has one group even if the input has no row.
 #[derive(Debug)]
 pub struct GroupingSets {
@@ -137,7 +137,7 @@ pub struct GroupingSets {
     pub input: Node,
     /// The expressions of all sets.
     pub exprs: Vec<Expr>,
-    /// The sets, as ordered positions in `exprs`. A set may occur several times.
+    /// The sets, as sorted positions in `exprs`. A set may occur several times.
     pub sets: Vec<Vec<usize>>,
     /// The calls of aggregate functions.
     pub calls: Vec<AggregateCall>,

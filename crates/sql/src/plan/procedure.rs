@@ -1,10 +1,11 @@
 //! The bodies of procedures and functions, bound and planned.
 //!
 //! A running body has a frame of values: first the arguments, then the variable `found`, then the declared variables.
-//! The expressions of the body refer to these values as parameters, by their positions in the frame.
+//! The expressions of the body refer to these values as parameters, by their slots, which are their positions in the
+//! frame.
 //!
-//! A plan owns the bodies that it calls. A body that calls itself, or one that calls it, refers to the body around it
-//! without owning it.
+//! A plan owns the bodies that it calls, with one exception: a call of a body by itself, or by a body that it calls,
+//! refers to that body without owning it.
 
 use super::Plan;
 use crate::catalog::Used;
@@ -36,19 +37,20 @@ pub type StepKind = body::StepKind<Planned>;
 pub struct Body {
     /// The number of values in a frame.
     pub slots: usize,
-    /// The depth of nested calls when the body runs, including its own. Calls of bodies around and of their
-    /// groups are not counted.
+    /// The maximum depth of nested bodies while this one runs, itself included. Calls of enclosing bodies and of their
+    /// groups do not count, because how deep they nest depends on the run.
     pub depth: usize,
-    /// The number of bodies around this one to which it refers, counted outwards to the farthest: 0 if it refers to
-    /// none but itself.
+    /// The distance to the farthest enclosing body to which this one refers: 0 if it refers to none but itself, 1 for
+    /// the body around it, and so on.
     pub outward: usize,
-    /// The bodies that call this one and are called by it, directly or through others, if it is the one that was bound
-    /// first. It owns them, and they refer to each other and to it.
+    /// The remaining bodies of the group: those that this one calls and that call it, directly or through others. Only
+    /// the body of a group that was bound first has them. It owns them, and they refer to each other and to it.
     #[expect(dead_code, reason = "keeps the bodies to which weak references lead")]
     pub group: Vec<Arc<Body>>,
     /// The outermost block.
     pub block: Block<Planned>,
-    /// The definitions on which the body and those that it calls depend, and what these and the body itself may do.
+    /// The definitions on which the body and the bodies that it calls depend, and the effects that all of these may
+    /// have.
     pub used: Used,
 }
 
@@ -64,12 +66,12 @@ pub struct PlannedValue {
 /// A statement that a body runs.
 #[derive(Debug)]
 pub struct PlannedStatement {
-    /// The part that is executed.
+    /// The plan, or the parts of EXECUTE.
     pub what: Executed,
-    /// The variables to which the columns of the first row are assigned. For CALL, these are the arguments that come
-    /// out. The columns of EXECUTE may have other types than these say.
+    /// The assignments of the first row's columns to variables. The row of a CALL consists of its output arguments. For
+    /// EXECUTE, the columns may have other types than the assignments say.
     pub into: Vec<Target>,
-    /// Whether there must be exactly one row.
+    /// Whether the statement fails unless it has exactly one row (INTO STRICT).
     pub strict: bool,
 }
 
@@ -78,16 +80,16 @@ pub struct PlannedStatement {
 pub enum Executed {
     /// A plan.
     Plan(Plan),
-    /// EXECUTE: a statement that is planned when the body comes to it.
+    /// EXECUTE: a statement whose text is computed and planned when the running body comes to it.
     Computed(Box<ComputedStatement>),
 }
 
-/// A statement whose text is computed.
+/// The expressions of EXECUTE.
 #[derive(Debug)]
 pub struct ComputedStatement {
-    /// The text.
+    /// The text of the statement.
     pub text: PlannedValue,
-    /// The values of the parameters.
+    /// The values of the statement's parameters, after USING.
     pub using: Vec<PlannedValue>,
 }
 
@@ -100,12 +102,12 @@ impl Described for PlannedStatement {
     }
 }
 
-/// A variable to which a column's value is assigned.
+/// The assignment of a value to a variable or field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The position of the variable in the frame.
     pub slot: usize,
-    /// The column's type.
+    /// The type of the value.
     pub from: Type,
     /// The variable's type.
     pub to: Type,
@@ -113,28 +115,30 @@ pub struct Target {
     pub not_null: Option<Arc<str>>,
 }
 
-/// The places of a variable in the frame: one, one for each field of a row, or several rows of them for a record.
+/// The slots of a variable in the frame. A value has one slot and a row one for each field; a record has as many for
+/// each query whose rows it may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// The first place.
+    /// The first slot.
     pub first: usize,
-    /// The number of places.
+    /// The number of slots; 0 for a record, and for another name of a variable.
     pub width: usize,
-    /// Of a record: the first place and the number of places of the fields of each query's rows.
+    /// For each query whose rows a record may have, the first slot of the fields and their number. Empty for other
+    /// variables.
     pub records: Vec<(usize, usize)>,
     /// The name of the variable if it refuses NULL.
     pub not_null: Option<Arc<str>>,
 }
 
 impl Slots {
-    /// Returns all places.
+    /// Returns all slots, those of a record's fields among them.
     pub fn places(&self) -> impl Iterator<Item = usize> {
         let own = (self.first, self.width);
         std::iter::once(own).chain(self.records.iter().copied()).flat_map(|(first, width)| first..first + width)
     }
 }
 
-/// A procedure or function that is called.
+/// A procedure or function that a plan calls.
 #[derive(Debug)]
 pub struct Callee {
     /// The definition.
@@ -143,21 +147,21 @@ pub struct Callee {
     pub link: BodyLink,
 }
 
-/// A body that is called.
+/// A reference to a body, from a plan that calls it.
 #[derive(Debug)]
 pub enum BodyLink {
-    /// A body that refers to none around the call.
+    /// A body that refers to no body that encloses the call. The plan owns it.
     Own(Arc<Body>),
-    /// A body around the call, or one of the [group](Body::group) of such a body.
+    /// A body that encloses the call, or one of the [group](Body::group) of such a body. The plan does not own it.
     Around(Weak<Body>),
 }
 
-/// A body that runs.
+/// A body that is kept alive while it runs.
 #[derive(Debug)]
 pub enum RunningBody<'b> {
-    /// A body that the plan owns.
+    /// A body that the calling plan owns.
     Own(&'b Body),
-    /// A body around the call, or one of the group of such a body.
+    /// A body that the calling plan does not own.
     Around(Arc<Body>),
 }
 
@@ -173,7 +177,7 @@ impl Deref for RunningBody<'_> {
 }
 
 impl BodyLink {
-    /// Returns the body to run it, or `None` if the plan does not own it, and it is gone.
+    /// Returns the body to run it, or `None` if the plan does not own it and it no longer exists.
     pub fn running(&self) -> Option<RunningBody<'_>> {
         match self {
             BodyLink::Own(body) => Some(RunningBody::Own(body)),
@@ -181,7 +185,7 @@ impl BodyLink {
         }
     }
 
-    /// Returns the body if it refers to none around the call.
+    /// Returns the body if the plan owns it, because it refers to no body that encloses the call.
     pub fn own(&self) -> Option<&Body> {
         match self {
             BodyLink::Own(body) => Some(body),
@@ -191,17 +195,17 @@ impl BodyLink {
 }
 
 impl Callee {
-    /// Returns the body to run it, or `None` if the plan does not own it, and it is gone.
+    /// Returns the body to run it, or `None` if the plan does not own it and it no longer exists.
     pub fn running(&self) -> Option<RunningBody<'_>> {
         self.link.running()
     }
 
-    /// Returns the body if it refers to none around the call.
+    /// Returns the body if the plan owns it, because it refers to no body that encloses the call.
     pub fn own(&self) -> Option<&Body> {
         self.link.own()
     }
 
-    /// Returns the arguments that come out, each with its position among all arguments.
+    /// Returns the output arguments, each with its position among all arguments.
     pub fn outputs(&self) -> impl Iterator<Item = (usize, &Argument)> {
         self.procedure.outputs()
     }
@@ -212,6 +216,6 @@ impl Callee {
 pub struct Call {
     /// The procedure.
     pub callee: Callee,
-    /// The values of all arguments, of the arguments' types. OUT arguments have NULL.
+    /// The values of all arguments, cast to the arguments' types. The value of an OUT argument is NULL.
     pub arguments: Vec<Expr>,
 }

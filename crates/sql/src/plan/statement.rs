@@ -58,7 +58,7 @@ pub struct CreateAs {
     pub columns: Vec<Column>,
     /// The query for the rows.
     pub query: Node,
-    /// The name of the statement, for messages.
+    /// The name of the statement for messages: `CREATE TABLE AS` or `SELECT INTO`.
     pub name: &'static str,
 }
 
@@ -71,22 +71,19 @@ pub struct Declare {
     pub query: Arc<Statement>,
 }
 
-/// Returns the error for a plan that is not allowed in a read-only transaction. Returns `None` if the plan may run. The
-/// statements of a procedure are checked only when they run.
+/// Returns the error for a plan that is not allowed in a read-only transaction. Returns `None` if the plan may run, as
+/// it may if it changes and locks rows of temporary tables only. The statements of a procedure are checked only when
+/// they run.
 pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
-    let message = format!("cannot execute {} in a read-only transaction", writing(plan)?);
+    let what = writing(plan).filter(|_| !writes_only_temporary(plan))?;
+    let message = format!("cannot execute {what} in a read-only transaction");
     Some(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
 }
 
-/// Returns the command of a plan that writes rows or definitions, or locks rows for an update; `None` for any other
-/// plan. What procedures and functions do that the plan calls does not count.
+/// Returns the name of the command if a plan writes rows or definitions, or locks rows for an update. Returns `None`
+/// for any other plan. The effects of procedures and functions that the plan calls do not count.
 pub fn writing(plan: &Plan) -> Option<&'static str> {
     Some(match plan {
-        // Temporary tables are no part of the database.
-        Plan::Insert(insert) if is_temporary(insert.table.name()) => return None,
-        Plan::Update(update) if is_temporary(update.access.table.name()) => return None,
-        Plan::Delete(delete) if is_temporary(delete.access.table.name()) => return None,
-        Plan::Merge(merge) if is_temporary(merge.table.name()) => return None,
         Plan::Merge(_) => "MERGE",
         Plan::Insert(_) => "INSERT",
         Plan::Update(_) => "UPDATE",
@@ -109,13 +106,41 @@ pub fn writing(plan: &Plan) -> Option<&'static str> {
     })
 }
 
-/// Whether the WITH of a plan changes rows.
+/// Whether a plan that [writes](writing) changes and locks rows of temporary tables only, which are no part of the
+/// database. The changes in its WITH count, too.
+fn writes_only_temporary(plan: &Plan) -> bool {
+    let table = match plan {
+        Plan::Query(node) => return has_only_temporary(node),
+        Plan::Insert(insert) => &insert.table,
+        Plan::Update(update) => &update.access.table,
+        Plan::Delete(delete) => &delete.access.table,
+        Plan::Merge(merge) => &merge.table,
+        Plan::Declare(declare) => return writes_only_temporary(&declare.query.plan),
+        Plan::Analyze(analysis) => return writes_only_temporary(&analysis.statement.plan),
+        _ => return false,
+    };
+    is_temporary(table.name()) && plan.root().is_none_or(has_only_temporary)
+}
+
+/// Whether the rows that a query changes or locks for an update belong to temporary tables only.
+fn has_only_temporary(node: &Node) -> bool {
+    let mut only = match node {
+        Node::Table(access) => !access.lock.is_update() || is_temporary(access.table.name()),
+        Node::Change(plan) => plan.get::<Plan>().is_some_and(writes_only_temporary),
+        _ => true,
+    };
+    node.each_input(&mut |input| only &= has_only_temporary(input));
+    only
+}
+
+/// Whether the WITH at the top of a plan's query changes rows.
 pub fn changes_in_with(plan: &Plan) -> bool {
     let Some(Node::With(queries, _)) = plan.root() else { return false };
     queries.iter().any(|(_, query)| query.is_change())
 }
 
-/// Whether a plan changes rows or definitions, apart from what the procedures and functions do that it calls.
+/// Whether a plan changes rows or definitions, without the effects of procedures and functions that it calls. A SELECT
+/// whose WITH changes rows does not count: the binder notes its changes in [`Used::calls`].
 fn changes_itself(plan: &Plan) -> bool {
     match plan {
         Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) | Plan::Ddl(_) | Plan::CreateAs(_) => true,
@@ -125,8 +150,9 @@ fn changes_itself(plan: &Plan) -> bool {
     }
 }
 
-/// Whether a plan reads rows, and neither writes rows nor locks rows for an update, apart from what the procedures and
-/// functions do that it calls. Returns false for utility statements and DDL.
+/// Whether a plan reads rows, and neither writes rows nor locks rows for an update, without the effects of procedures
+/// and functions that it calls. Returns false for utility statements and DDL, but true for a SELECT whose WITH changes
+/// rows: the binder notes its changes in [`Used::calls`].
 pub fn only_reads_itself(plan: &Plan) -> bool {
     match plan {
         Plan::Query(node) => !locks_rows(node),
@@ -229,13 +255,14 @@ impl Statement {
         first.zip(last).and_then(|(first, last)| sql.get(first.start..last.end)).unwrap_or(sql)
     }
 
-    /// Whether the statement changes rows or definitions.
+    /// Whether the statement may change rows or definitions, itself or through the procedures and functions that it
+    /// calls.
     pub fn changes_database(&self) -> bool {
         self.used.calls.writes || changes_itself(&self.plan)
     }
 
-    /// Whether the statement reads rows, and neither writes rows nor locks rows for an update. Returns false for
-    /// utility statements and DDL.
+    /// Whether the statement reads rows, and neither it nor a procedure or function that it calls may write rows or
+    /// lock rows for an update. Returns false for utility statements and DDL.
     pub fn only_reads(&self) -> bool {
         !self.used.calls.writes && only_reads_itself(&self.plan)
     }

@@ -22,7 +22,7 @@ impl RowsOf {
         let own = match &self.function {
             RowSource::BuiltIn(TableFunction::Unnest) => self.arguments.len(),
             RowSource::BuiltIn(TableFunction::Series | TableFunction::Subscripts | TableFunction::Ancestors) => 1,
-            RowSource::BuiltIn(TableFunction::Matches | TableFunction::Channels | TableFunction::PathQuery) => 1,
+            RowSource::BuiltIn(TableFunction::Matches | TableFunction::Channels | TableFunction::PathQuery { .. }) => 1,
             RowSource::BuiltIn(TableFunction::ExpandArray | TableFunction::Options) => 2,
             RowSource::BuiltIn(TableFunction::Json(function)) => function.columns().len(),
             RowSource::BuiltIn(TableFunction::Keywords) => 5,
@@ -32,19 +32,20 @@ impl RowsOf {
         own + usize::from(self.numbered)
     }
 
-    /// Whether the call needs the transaction: it runs a user's function, or an argument needs it.
+    /// Whether the call needs the transaction, because it runs a user's function, or an argument does so or has a
+    /// subquery.
     pub fn has_subquery(&self) -> bool {
         matches!(self.function, RowSource::User(_)) || self.arguments.iter().any(Expr::has_subquery)
     }
 }
 
-/// The functions whose results are rows: those that SQL has, and those of users.
+/// A function whose result is rows: a built-in one, or a user's.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowSource {
-    /// A function of SQL.
+    /// A built-in function.
     BuiltIn(TableFunction),
-    /// A function that makes rows of JSON objects. Its arguments are the JSON value, and for each column the value that
-    /// it has if an object lacks it.
+    /// A built-in function that makes rows of JSON objects. Its arguments are the JSON value, and for each column the
+    /// value that it has if an object lacks the key.
     Records(JsonRecords),
     /// A user's function.
     User(UserRows),
@@ -64,11 +65,12 @@ impl RowSource {
 /// A user's function whose result is rows.
 #[derive(Clone, Debug)]
 pub struct UserRows {
-    /// The name of the function, which no other function has.
+    /// The name of the function without its schema, for messages. Functions with other types of arguments may have it,
+    /// too.
     pub name: Arc<str>,
     /// The function with its body, a [`Callee`](super::Callee).
     pub callee: Opaque,
-    /// The number of columns.
+    /// The number of columns of the function's rows.
     pub width: usize,
 }
 
@@ -95,7 +97,7 @@ pub enum TableFunction {
     Ancestors,
     /// `pg_get_keywords`: PostgreSQL's keywords, which tools put in quotes.
     Keywords,
-    /// `pg_options_to_table`: the names and the values of options, which are texts such as `name=value`.
+    /// `pg_options_to_table`: the names and the values of options, which are given as texts such as `name=value`.
     Options,
     /// `regexp_matches`: the matches of a pattern in a text, each as an array of its parts in parentheses. Without the
     /// option `g` in the third argument, there is at most one.
@@ -104,8 +106,11 @@ pub enum TableFunction {
     Channels,
     /// A function of the parts of a JSON value.
     Json(JsonRows),
-    /// `jsonb_path_query`: the items that a path finds.
-    PathQuery,
+    /// `jsonb_path_query`: the items that a path finds in a JSON value.
+    PathQuery {
+        /// Whether the function is `jsonb_path_query_tz`, which may depend on the session's time zone.
+        zoned: bool,
+    },
 }
 
 /// A function that returns the parts of a JSON value as rows, such as `json_each`.
@@ -130,7 +135,8 @@ pub enum Parts {
     Keys,
 }
 
-/// Returns whether a function of JSON, by its name, is one of `jsonb`, and the rest of its name.
+/// Splits the name of a JSON function into its prefix and the rest. Returns true for the prefix `jsonb_` and false for
+/// `json_`, with the rest of the name; `None` for any other name.
 fn of_json(name: &str) -> Option<(bool, &str)> {
     match name.strip_prefix("jsonb_") {
         Some(rest) => Some((true, rest)),
@@ -187,18 +193,19 @@ impl JsonRows {
 /// A function that makes rows of JSON objects, such as `json_to_record`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonRecords {
-    /// Whether the argument is an array of objects, each of which makes a row.
+    /// Whether the argument is an array of objects, each of which makes a row, not a single object.
     pub is_set: bool,
     /// Whether the argument is a `jsonb`, not a `json`.
     pub binary: bool,
-    /// Whether the columns are those of a row that is given.
+    /// Whether the first argument is a row that gives the columns. Otherwise the alias of the call lists them.
     pub has_base: bool,
-    /// The keys of the objects that become the columns, with the types of the columns.
+    /// The columns of the rows, with their types. Each is named after the key of the objects from which its values
+    /// come.
     pub columns: Vec<(Arc<str>, Type)>,
 }
 
 impl JsonRecords {
-    /// Returns the function of this name without its columns.
+    /// Returns the function of this name, whose columns are still to be set. Returns `None` for any other name.
     pub fn named(name: &str) -> Option<Self> {
         let (binary, rest) = of_json(name)?;
         let (has_base, is_set) = match rest {
@@ -244,7 +251,8 @@ impl TableFunction {
             ("pg_catalog", "pg_get_keywords") => TableFunction::Keywords,
             ("pg_catalog", "regexp_matches") => TableFunction::Matches,
             ("pg_catalog", "pg_listening_channels") => TableFunction::Channels,
-            ("pg_catalog", "jsonb_path_query" | "jsonb_path_query_tz") => TableFunction::PathQuery,
+            ("pg_catalog", "jsonb_path_query") => TableFunction::PathQuery { zoned: false },
+            ("pg_catalog", "jsonb_path_query_tz") => TableFunction::PathQuery { zoned: true },
             ("information_schema", "_pg_expandarray") => TableFunction::ExpandArray,
             ("pg_catalog", name) => TableFunction::Json(JsonRows::named(name)?),
             _ => return None,
@@ -263,7 +271,8 @@ impl TableFunction {
             TableFunction::Keywords => "pg_get_keywords",
             TableFunction::Matches => "regexp_matches",
             TableFunction::Channels => "pg_listening_channels",
-            TableFunction::PathQuery => "jsonb_path_query",
+            TableFunction::PathQuery { zoned: false } => "jsonb_path_query",
+            TableFunction::PathQuery { zoned: true } => "jsonb_path_query_tz",
             TableFunction::Json(function) => function.name(),
         }
     }

@@ -1,11 +1,11 @@
 //! The frames of triggers' functions.
 //!
-//! The function of a trigger has a frame like any body. After `found` come the fields of NEW, those of OLD, and the
-//! variables whose names begin with `TG_`.
+//! The function of a trigger has a frame like any body. `found` has the first slot. Then come the fields of NEW, those
+//! of OLD, and the variables whose names begin with `TG_`.
 
 use hotrow_storage::{Element, Type};
 
-/// The variables after the rows, in the order of their places.
+/// The variables whose slots follow the fields of NEW and OLD, in the order of their slots.
 pub const VARIABLES: [(&str, Type); 9] = [
     ("tg_name", Type::Name),
     ("tg_when", Type::Text),
@@ -18,8 +18,8 @@ pub const VARIABLES: [(&str, Type); 9] = [
     ("tg_argv", Type::Array(Element::Text)),
 ];
 
-/// The place of `found`, before the rows.
+/// The slot of `found`, which precedes the fields of the rows.
 pub const FOUND: usize = 0;
 
-/// The place of the first field of NEW.
+/// The slot of the first field of NEW.
 pub const NEW: usize = FOUND + 1;

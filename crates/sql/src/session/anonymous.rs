@@ -29,10 +29,10 @@ use hotrow_storage::{Type, Value};
 use hotrow_sync::Arc;
 use std::collections::HashMap;
 
-/// The name of the body of DO in the contexts of errors, which is PostgreSQL's.
+/// The name of the body of DO in the contexts of errors, as in PostgreSQL.
 const NAME: &str = "inline_code_block";
 
-/// The body of a DO that runs.
+/// A running body of DO.
 struct Anonymous<'s, 'o, 'c> {
     session: &'s mut Session,
     output: &'o mut Output<'c>,
@@ -43,27 +43,27 @@ struct Anonymous<'s, 'o, 'c> {
     plans: HashMap<*const Fragment, Kept>,
 }
 
-/// The plan of a statement, kept for the next time.
+/// The plan of a statement or expression, kept for the next round of a loop.
 struct Kept {
     planned: Planned,
     /// The slots of the variables for which the statement was planned.
     stamp: Vec<usize>,
 }
 
-/// A statement with its plan. For CALL, also the slots of the variables that are given for the arguments that come out.
+/// A statement with its plan. For CALL, also the slots of the variables that are given for the output arguments.
 type Planned = (Arc<Statement>, Option<Outputs>);
 
 /// The result of a statement of the body.
 struct Outcome {
     tag: Tag,
-    /// The first rows, as many as were wanted.
+    /// The first rows of the result, as many as the caller wanted.
     rows: Vec<RowValues>,
     columns: Vec<OutputColumn>,
     outputs: Option<Outputs>,
 }
 
 impl Session {
-    /// Runs DO.
+    /// Runs DO: interprets the body, in the session's transaction.
     pub(super) fn run_anonymous(&mut self, body: &BodySyntax, output: &mut Output<'_>) -> Result<Tag, Fail> {
         self.begin_engine()?;
         let variables = Variables::new(NAME, [], true);
@@ -77,8 +77,9 @@ impl Session {
 }
 
 impl Anonymous<'_, '_, '_> {
-    /// Returns the plan of a part of the body, which `make` makes if there is none for the present catalog, the present
-    /// variables and the `wanted` type of a value. The tables of the plan are locked.
+    /// Returns a plan for a statement or expression of the body, whose tables are locked. Uses the plan that was kept,
+    /// if it was made for the present catalog, the present variables and a value of the type `wanted`. Otherwise `make`
+    /// makes a plan, which is kept.
     fn planned(
         &mut self,
         part: &Fragment,
@@ -96,7 +97,8 @@ impl Anonymous<'_, '_, '_> {
         Ok(planned)
     }
 
-    /// Locks the tables of a plan, the `known` one or one that `make` makes, until one is true while they are locked.
+    /// Locks the tables of the plan `known`, or of a plan that `make` makes. If the plan has become out of date
+    /// meanwhile, tries again with a new plan.
     fn settled(
         &mut self,
         known: Option<Planned>,
@@ -121,7 +123,8 @@ impl Anonymous<'_, '_, '_> {
         }
     }
 
-    /// Executes a statement over the variables, or over `parameters`. At most `wanted` of its rows are kept.
+    /// Executes a statement. Its parameters are `parameters`, or else the values of the variables. Keeps at most
+    /// `wanted` of its rows.
     fn execute(
         &mut self,
         (statement, outputs): &Planned,
@@ -138,7 +141,7 @@ impl Anonymous<'_, '_, '_> {
         Ok(Outcome { tag, rows: captured.rows, columns, outputs: outputs.clone() })
     }
 
-    /// Plans and executes a statement. At most `wanted` of its rows are kept.
+    /// Plans and executes a statement of the body. Keeps at most `wanted` of its rows.
     fn run_statement(&mut self, written: &StatementSyntax, wanted: usize) -> Result<Outcome, Fail> {
         match &written.what {
             Executed::Sql { statement, text, .. } => {
@@ -162,7 +165,7 @@ impl Anonymous<'_, '_, '_> {
         }
     }
 
-    /// Runs the statement of a computed text.
+    /// Runs the statement in a computed text, for EXECUTE. Keeps at most `wanted` of its rows.
     fn run_text(&mut self, text: &str, using: &[Expression], wanted: usize) -> Result<Outcome, Fail> {
         let (mut parameters, mut types) = (Vec::with_capacity(using.len()), Vec::with_capacity(using.len()));
         for value in using {
@@ -174,7 +177,7 @@ impl Anonymous<'_, '_, '_> {
         self.execute(&planned, Some(&parameters), wanted)
     }
 
-    /// Assigns a row to the variables after INTO.
+    /// Assigns the columns of a row to the variables after INTO, or NULL if there is no row.
     fn assign_row(
         &mut self,
         into: &[TargetSyntax],
@@ -190,7 +193,7 @@ impl Anonymous<'_, '_, '_> {
         fill(&mut self.frame(), &targets, row)
     }
 
-    /// Makes room for the values of new slots.
+    /// Extends the list of values to all slots of the variables.
     fn grow(&mut self) {
         let slots = self.variables.types().len();
         if self.values.len() < slots {
@@ -200,7 +203,8 @@ impl Anonymous<'_, '_, '_> {
 }
 
 impl Session {
-    /// Plans the one statement of a text that is part of a body. Its names mean no variables.
+    /// Plans the one statement in a text. Names in it do not refer to variables of the body. `types` are the types of
+    /// the parameters.
     fn plan_in_body(&self, text: &str, types: &[Option<Type>]) -> Result<Statement, SqlError> {
         let (parsed, tokens, range) = only_statement(text)?;
         let statement = plan(parsed, &text.into(), &tokens, range, self.view(), types.to_vec())?;
@@ -208,8 +212,11 @@ impl Session {
         Ok(statement)
     }
 
-    /// Checks that a statement may run within DO, if that is where it runs: no statement that begins or ends
-    /// transactions, or that has effects which a rollback leaves.
+    /// Checks that DO may run a statement, if the session is running a DO. Such a statement must neither begin or end a
+    /// transaction nor have effects that a rollback does not undo.
+    ///
+    /// # Errors
+    /// 2D000 for transaction control, 25001 for a statement with lasting effects, 0A000 for DO.
     pub(super) fn check_in_body(&self, plan: &Plan) -> Result<(), SqlError> {
         if !self.transaction.in_body {
             return Ok(());
@@ -250,7 +257,7 @@ impl Returning<Written> for Anonymous<'_, '_, '_> {
 impl Machine for Anonymous<'_, '_, '_> {
     type Form = Written;
     type Scope = BlockStart;
-    /// The number of the session's savepoints before the mark.
+    /// The position of the savepoint in the session's list of savepoints.
     type Mark = usize;
 
     fn check(&self) -> Result<(), SqlError> {
@@ -397,12 +404,12 @@ impl Machine for Anonymous<'_, '_, '_> {
     }
 }
 
-/// Returns the type of the value of an expression's statement.
+/// Returns the type of the only column of a statement that was made of an expression.
 fn value_type(statement: &Statement) -> Type {
     statement.columns().and_then(|columns| columns.first()).map_or(Type::Text, |column| column.ty)
 }
 
-/// The client of a statement of a body: it keeps the first rows, and passes notices on.
+/// The receiver of the results of a statement in a body. Keeps the first rows, and passes notices on to the client.
 struct Captured<'c> {
     client: &'c mut dyn Client,
     rows: Vec<Vec<Value<'static>>>,

@@ -44,7 +44,7 @@ pub(super) struct Pipeline {
     /// The statements after the next one, with their parameters, until they run.
     announced: Vec<(Arc<Statement>, Vec<Value<'static>>)>,
     /// The statements that have run, with the results that the client has not been sent yet.
-    told: VecDeque<(Arc<Statement>, Held)>,
+    results: VecDeque<(Arc<Statement>, Held)>,
     /// The error that ended the last of these statements, if there was one.
     error: Option<SqlError>,
 }
@@ -53,12 +53,12 @@ impl Pipeline {
     /// Forgets the pipeline's statements, results and error.
     pub(super) fn clear(&mut self) {
         self.announced.clear();
-        self.told.clear();
+        self.results.clear();
         self.error = None;
     }
 
     fn has_run(&self) -> bool {
-        !self.told.is_empty() || self.error.is_some()
+        !self.results.is_empty() || self.error.is_some()
     }
 }
 
@@ -107,18 +107,18 @@ impl Session {
     /// Runs the statements of a query string as one planned transaction. Sends the client their results after the
     /// commit.
     pub(super) fn run_batch(&mut self, members: &[Member<'_>], client: &mut dyn Client) -> Result<(), SqlError> {
-        let mut told = Vec::new();
+        let mut results = Vec::new();
         let commits = self.commits_early(true);
-        let ran = self.run_members(members, commits, &mut told).and_then(|()| {
+        let ran = self.run_members(members, commits, &mut results).and_then(|()| {
             let committed = self.finish_implicit();
             if committed.is_err() {
-                forget_last_tag(&mut told);
+                forget_last_tag(&mut results);
             }
             committed
         });
         // After a commit it is too late to cancel. If the batch was cancelled, the client gets the error after the
         // results.
-        told.iter_mut().try_for_each(|held| held.tell_all(client))?;
+        results.iter_mut().try_for_each(|held| held.tell_all(client))?;
         ran
     }
 
@@ -165,48 +165,49 @@ impl Session {
         let first = (statement.clone(), params.to_vec());
         let member = |(statement, params)| Member { statement, params, source: None };
         let members: Vec<_> = std::iter::once(first).chain(rest).map(member).collect();
-        let mut told = Vec::new();
-        let ran = self.within_limit(|session| session.run_members(&members, false, &mut told));
-        self.one_shot.pipeline.told = members.into_iter().map(|member| member.statement).zip(told).collect();
+        let mut results = Vec::new();
+        let ran = self.within_limit(|session| session.run_members(&members, false, &mut results));
+        self.one_shot.pipeline.results = members.into_iter().map(|member| member.statement).zip(results).collect();
         self.one_shot.pipeline.error = ran.err();
         true
     }
 
     /// Sends the client the results of the pipeline's next statement.
     pub(super) fn tell_next(&mut self, statement: &Statement, client: &mut dyn Client) -> Result<(), SqlError> {
-        if let Some((announced, mut held)) = self.one_shot.pipeline.told.pop_front() {
+        if let Some((announced, mut held)) = self.one_shot.pipeline.results.pop_front() {
             if announced.sql != statement.sql {
                 let message = "a pipeline's statements are not those that were announced";
                 return Err(SqlError::new(state::INTERNAL_ERROR, message));
             }
             held.tell(client, &self.waiter)?;
         }
-        match self.one_shot.pipeline.error.take_if(|_| self.one_shot.pipeline.told.is_empty()) {
+        match self.one_shot.pipeline.error.take_if(|_| self.one_shot.pipeline.results.is_empty()) {
             Some(error) => Err(error),
             None => Ok(()),
         }
     }
 
-    /// Runs statements as one planned transaction, which stays open unless its commit is part of each attempt. `told`
-    /// receives the results of each statement; of a statement that fails, it receives the results up to the error.
-    fn run_members(&mut self, members: &[Member<'_>], commits: bool, told: &mut Vec<Held>) -> Result<(), SqlError> {
+    /// Runs statements as one planned transaction, which stays open unless its commit is part of each attempt.
+    /// `results` receives the results of each statement; of a statement that fails, it receives the results up to the
+    /// error.
+    fn run_members(&mut self, members: &[Member<'_>], commits: bool, results: &mut Vec<Held>) -> Result<(), SqlError> {
         let mut attempts = Attempts::after(self.waiter.waited_ns());
         self.one_shot.planning.start();
         self.entry.counters.count_statements(members.len());
         loop {
             self.start_implicit();
-            told.clear();
+            results.clear();
             self.allow_recall();
-            let ran = self.attempt_members(members, told);
-            let shown = ran.and_then(|()| self.show_results(commits).inspect_err(|_| told.clear()));
-            let ended = shown.and_then(|()| self.end_attempt(true, commits).inspect_err(|_| forget_last_tag(told)));
+            let ran = self.attempt_members(members, results);
+            let shown = ran.and_then(|()| self.show_results(commits).inspect_err(|_| results.clear()));
+            let ended = shown.and_then(|()| self.end_attempt(true, commits).inspect_err(|_| forget_last_tag(results)));
             match ended {
                 Ok(()) => return Ok(()),
                 Err(Fail::Sql(error)) => return Err(error),
                 Err(Fail::Abort(_)) if self.was_recalled() => {}
                 Err(Fail::Abort(abort)) => {
                     // The client has not been sent any of these results.
-                    told.clear();
+                    results.clear();
                     self.transaction.executed = 0;
                     self.after_abort(abort, true, &mut attempts)?;
                 }
@@ -214,7 +215,7 @@ impl Session {
         }
     }
 
-    fn attempt_members(&mut self, members: &[Member<'_>], told: &mut Vec<Held>) -> Result<(), Fail> {
+    fn attempt_members(&mut self, members: &[Member<'_>], results: &mut Vec<Held>) -> Result<(), Fail> {
         let mut replanned = Vec::with_capacity(members.len());
         for member in members {
             replanned.push(self.lock_and_refresh(member.bound())?);
@@ -228,8 +229,8 @@ impl Session {
             self.begin_engine()?;
         }
         for bound in fresh {
-            told.push(Held::new(self.database.memory_limit()));
-            let Some(held) = told.last_mut() else { break };
+            results.push(Held::new(self.database.memory_limit()));
+            let Some(held) = results.last_mut() else { break };
             held.styles(self.context.styles());
             // The time limit of the first statement includes the planning and the waits for all of them.
             if self.transaction.executed > 0 {
@@ -248,6 +249,6 @@ impl Session {
 
 /// Removes the command tag of the last statement from the results: the transaction did not commit, so that statement is
 /// not complete.
-fn forget_last_tag(told: &mut [Held]) {
-    told.last_mut().into_iter().for_each(Held::forget_tag);
+fn forget_last_tag(results: &mut [Held]) {
+    results.last_mut().into_iter().for_each(Held::forget_tag);
 }

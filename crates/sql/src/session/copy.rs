@@ -1,4 +1,4 @@
-//! The COPY statement: it checks the table, its columns and the right to use them, and then runs `exec::copy`.
+//! The COPY statement: it checks the table and its columns, locks what it needs, and then runs `exec::copy`.
 
 use super::Session;
 use super::output::{Output, Tag};
@@ -83,8 +83,8 @@ impl Session {
         Ok(Tag::Rows("COPY", rows))
     }
 
-    /// Plans the checks of foreign keys for the rows that COPY adds to a table, and the triggers, and locks the tables
-    /// that these need. Returns `None` if the table has neither.
+    /// Plans the checks of foreign keys for the rows that COPY adds to a table, and the table's triggers. Locks the
+    /// tables that these need. Returns `None` if the table has neither foreign keys nor triggers.
     fn lock_consequences(&mut self, table: &Arc<Table>) -> Result<Option<Arc<Graph>>, Fail> {
         if table.rules.foreign_keys.is_empty() && table.rules.triggers.is_empty() {
             return Ok(None);

@@ -27,10 +27,10 @@ use std::time::Duration;
 /// The names of PostgreSQL's templates. Nobody can connect to them, and no database can have these names.
 const TEMPLATES: [&str; 2] = ["template0", "template1"];
 
-/// How long DROP DATABASE waits for sessions of the database that are about to end.
+/// The maximum time for which DROP DATABASE and ALTER DATABASE … RENAME wait for the sessions of the database to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The time between two looks at whether they have ended.
+/// The time between two checks whether these sessions have ended.
 const LOOK: Duration = Duration::from_millis(10);
 
 impl Session {
@@ -75,14 +75,17 @@ impl Session {
         self.database.cluster()
     }
 
-    /// Locks the name of a database. Returns the name if there is such a database.
+    /// Locks the name of a database until the transaction ends. Returns the name if there is such a database.
     fn lock_database<'n>(&mut self, name: &'n str) -> Result<Option<&'n str>, Fail> {
         let lock = self.cluster().main.catalog.lock(&format!("\0database\0{name}"));
         self.lock_table(&lock, Mode::Exclusive)?;
         Ok(self.cluster().database(name).map(|_| name))
     }
 
-    /// Locks the name of a database that is to be made.
+    /// Locks the name of a new database.
+    ///
+    /// # Errors
+    /// 42P04 if a database or a template has the name.
     fn claim_database(&mut self, name: &str) -> Result<(), Fail> {
         if self.lock_database(name)?.is_some() || TEMPLATES.contains(&name) {
             let message = format!("database \"{name}\" already exists");
@@ -146,8 +149,12 @@ impl Session {
         Ok(())
     }
 
-    /// Takes a database away, so that nobody connects to it any more. Waits a while for its sessions to end, and tells
-    /// them to if `force` is set.
+    /// Removes a database from the list, so that no session can connect to it any more. Waits for a while until its
+    /// sessions have ended; if `force` is set, ends them. `verb` is the action in error messages.
+    ///
+    /// # Errors
+    /// 55006 if the database is the session's own or is still in use, 2BP01 if it is `postgres`, 57014 if the statement
+    /// is cancelled.
     fn take_database(&self, name: &str, verb: &str, force: bool) -> Result<Arc<Contents>, Fail> {
         let in_use = |message: String| SqlError::new(state::OBJECT_IN_USE, message);
         if name == DATABASE {

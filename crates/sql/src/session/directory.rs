@@ -13,11 +13,15 @@ use hotrow_txn::Abort;
 use std::path::Path;
 use std::time::Duration;
 
-/// The time between two looks at a backup that is being made.
+/// The time between two checks whether a backup has been made.
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Session {
-    /// CHECKPOINT. A database in memory has nothing to do.
+    /// Runs CHECKPOINT: waits until a checkpoint contains all changes that are durable now. Does nothing if the
+    /// database is in memory only.
+    ///
+    /// # Errors
+    /// 58030 if the checkpoint cannot be made, 57014 if the statement is cancelled.
     pub(super) fn checkpoint(&self) -> Result<Tag, Fail> {
         if let Some(directory) = self.database.directory() {
             match directory.checkpoint(&self.waiter) {
@@ -32,11 +36,12 @@ impl Session {
         Ok(Tag::Word("CHECKPOINT"))
     }
 
-    /// BACKUP TO a folder of the server's machine, which is made if it does not exist.
+    /// Runs BACKUP TO: writes a backup into a folder on the server's machine, which is created if it does not exist.
     ///
     /// # Errors
-    /// 55000 if the database is in memory only, 42501 if the user may not, 22023 if the folder cannot be used, 58030 if
-    /// a file cannot be read or written, 57014 if the statement is cancelled; the folder has no whole backup then.
+    /// 55000 if the database is in memory only, 42501 if the user must not make backups, 22023 if the folder cannot be
+    /// used, 58030 if a file cannot be read or written, 57014 if the statement is cancelled. After an error the folder
+    /// contains no complete backup.
     pub(super) fn back_up(&self, folder: &str) -> Result<Tag, Fail> {
         let Some(directory) = self.database.directory() else {
             let message = "there is no backup of a database that is in memory only";
@@ -53,8 +58,8 @@ impl Session {
         Ok(Tag::Word("BACKUP"))
     }
 
-    /// Makes a backup on a thread of its own, so that the session's thread can serve others and the statement can be
-    /// cancelled.
+    /// Makes a backup on a thread of its own, so that the session's thread can serve other sessions and the statement
+    /// can be cancelled.
     fn watch_backup(&self, directory: &Arc<LiveDirectory>, folder: &str) -> Result<(), Fail> {
         let (directory, path) = (directory.clone(), Path::new(folder).to_owned());
         let stop: Arc<AtomicBool> = Arc::default();

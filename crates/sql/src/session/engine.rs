@@ -61,7 +61,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the transaction changes nothing at all. A read-only transaction may change temporary tables.
+    /// Whether the engine may treat the transaction as read-only: it is READ ONLY, and the session has no temporary
+    /// tables, which even a READ ONLY transaction may change.
     fn is_read_only(&self) -> bool {
         self.context.transaction.read_only.get() && self.context.view().temporary.has_no_tables()
     }

@@ -41,22 +41,22 @@ impl Session {
             Plan::Query(_) => None,
             _ => Some((answered, options.timing.then_some(taken_ns))),
         };
-        let mut told = explained(&statement.plan, options.timing, top, rows);
+        let mut explanation = explained(&statement.plan, options.timing, top, rows);
         let waited_ms = format!("{:.3}", waited.wait_ns as f64 / 1e6);
         let waits = ("Lock Waits", waited.waits.to_string());
         match waited.waits {
-            0 => told.close("Lock Waits: 0".to_owned(), vec![waits]),
+            0 => explanation.close("Lock Waits: 0".to_owned(), vec![waits]),
             number if options.timing => {
                 let line = format!("Lock Waits: {number} ({waited_ms} ms)");
-                told.close(line, vec![waits, ("Lock Wait Time", waited_ms)]);
+                explanation.close(line, vec![waits, ("Lock Wait Time", waited_ms)]);
             }
-            number => told.close(format!("Lock Waits: {number}"), vec![waits]),
+            number => explanation.close(format!("Lock Waits: {number}"), vec![waits]),
         }
         if options.summary {
-            told.close_time("Planning Time", analysis.planning_ns);
-            told.close_time("Execution Time", taken_ns);
+            explanation.close_time("Planning Time", analysis.planning_ns);
+            explanation.close_time("Execution Time", taken_ns);
         }
-        for row in told.rows(options.json) {
+        for row in explanation.rows(options.json) {
             output.row(columns, &[row])?;
         }
         Ok(Tag::Word("EXPLAIN"))

@@ -10,7 +10,7 @@ use crate::exec::Fail;
 use hotrow_sync::Waiter;
 use hotrow_txn::Abort;
 
-/// Whether a session's attempt may be recalled, and was.
+/// The state of a session's attempt with regard to recalls.
 #[derive(Debug, Default)]
 pub(super) struct Recall {
     /// Whether the attempt may be recalled while it waits to begin.
@@ -20,7 +20,8 @@ pub(super) struct Recall {
 }
 
 impl Recall {
-    /// Makes a call in which the attempt may wait to begin. The call may be recalled if the attempt may.
+    /// Makes a call in which the attempt may wait to begin. If the attempt may be recalled, a recall ends the call with
+    /// an error.
     pub(super) fn allow(&mut self, waiter: &Waiter, call: impl FnOnce() -> Result<(), Fail>) -> Result<(), Fail> {
         if !self.is_possible {
             return call();
@@ -33,14 +34,14 @@ impl Recall {
 }
 
 impl Session {
-    /// Decides whether the attempt that begins may be recalled: only if the transaction has done nothing so far, and
-    /// holds no tables.
+    /// Decides whether the attempt that begins may be recalled. It may if the transaction has done nothing so far and
+    /// holds no locks on tables.
     pub(super) fn allow_recall(&mut self) {
         let is_possible = !self.engine.begun && self.transaction.locks.is_empty();
         self.engine.recall = Recall { is_possible, has_ended_attempt: false };
     }
 
-    /// Undoes an attempt that failed because it was recalled. Returns false if that was not the reason.
+    /// Undoes an attempt that failed because it was recalled. Returns `false` if the attempt failed for another reason.
     pub(super) fn was_recalled(&mut self) -> bool {
         let was_recalled = std::mem::take(&mut self.engine.recall.has_ended_attempt);
         if was_recalled {

@@ -38,14 +38,14 @@ impl Attempts {
     }
 }
 
-/// The start of a statement that may be undone by itself.
+/// The state at the beginning of a statement, to which the statement alone can be rolled back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Start {
-    /// The savepoint within the engine's transaction, or `None` if that begins with the statement.
+    /// The savepoint in the engine's transaction, or `None` if the engine's transaction begins with the statement.
     savepoint: Option<Savepoint>,
     /// The number of deferred checks before the statement.
     deferred: usize,
-    /// The notifications before the statement.
+    /// The mark of the notifications before the statement.
     notifications: PendingMark,
 }
 
@@ -168,7 +168,7 @@ impl Session {
         Ok(waited)
     }
 
-    /// Forgets what the statement has asked the commit to do: checks and notifications.
+    /// Removes the deferred checks and the notifications that the statement has added to the transaction.
     fn forget_since(&mut self, start: Start) {
         self.transaction.deferred.truncate(start.deferred);
         self.context.undo_notifications(start.notifications);

@@ -22,8 +22,8 @@ use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Isolation, Transaction};
 use std::ops::ControlFlow;
 
-/// The number of rows up to which a statement with numbers of sequences in its rows waits for the log when it has run,
-/// or when it commits. So few rows hardly leave the client's buffer before.
+/// The number of rows that a statement may send before it waits for the log, if the rows contain numbers of sequences.
+/// So few rows hardly leave the client's buffer before the statement or its transaction ends, which waits in any case.
 const FEW_ROWS: u64 = 16;
 
 /// A statement that is to run, with the values of its parameters.
@@ -210,7 +210,7 @@ impl Session {
         self.database.memory_limit().bytes().is_some() && self.keeps_reads()
     }
 
-    /// Whether a statement is a DO that may be tried again, so that its notices must be held back until it has run.
+    /// Whether a statement is a DO that may be retried, so that its notices must be held back until it has run.
     fn holds_notices(&self, plan: &Plan) -> bool {
         self.transaction.phase == Phase::Implicit
             && matches!(plan, Plan::Utility(utility) if matches!(**utility, Utility::Do(_)))
@@ -260,7 +260,8 @@ impl Session {
         }
     }
 
-    /// Makes the table of CREATE TABLE AS, and fills it.
+    /// Runs CREATE TABLE AS: creates the table and, unless the statement says WITH NO DATA, inserts the rows of its
+    /// query.
     fn create_as(
         &mut self,
         create: &CreateAs,
@@ -330,8 +331,8 @@ impl Session {
         rows
     }
 
-    /// Sends the client the effects of functions and procedures that have run or failed, but not of those that the
-    /// engine has given up: these may run again.
+    /// Sends the client the notices and changed settings of the functions and procedures that a statement has called.
+    /// After an abort, drops the notices instead, because the statement may run again.
     pub(super) fn tell_effects_of<R>(&self, done: &Result<R, Fail>, output: &mut Output<'_>) {
         match done {
             Ok(_) | Err(Fail::Sql(_)) => self.tell_effects(output),
@@ -339,7 +340,8 @@ impl Session {
         }
     }
 
-    /// Sends the client the notices of the functions that a statement has called, and the settings that they changed.
+    /// Sends the client the notices of the functions that a statement has called, and the reported settings that they
+    /// have changed.
     pub(super) fn tell_effects(&self, output: &mut Output<'_>) {
         for notice in self.context.notices.take() {
             if self.context.settings.borrow().tells(notice.severity) {
@@ -358,7 +360,8 @@ impl Session {
         self.exec_beside(params).0
     }
 
-    /// Returns the executor with which a plan runs, and what its results need meanwhile.
+    /// Returns the executor with which a plan runs, together with the context and the waiter that its results need
+    /// meanwhile.
     fn exec_beside<'s>(&'s mut self, params: &'s [Value<'static>]) -> (Exec<'s>, &'s SessionContext, &'s Waiter) {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
         let (context, keeps_reads) = (Some(&self.context), self.asks_at_reads());
@@ -386,7 +389,7 @@ impl Session {
         tag.map(Tag::Word)
     }
 
-    /// Runs DDL with all that it needs, and collects its notices.
+    /// Runs DDL by calling `run`. Adds its notices to `notices` and does not send them.
     pub(super) fn untold_ddl(
         &mut self,
         run: impl FnOnce(&mut Ddl<'_>) -> Result<&'static str, Fail>,

@@ -13,7 +13,7 @@ use hotrow_storage::Refusal;
 use hotrow_txn::{Abort, Accesses, Begin, Transaction};
 
 impl Session {
-    /// Checks that a statement may change what it changes: neither the transaction nor the log is read-only.
+    /// Checks that the transaction and the log allow the changes that a statement makes.
     ///
     /// # Errors
     /// 25006 in a read-only transaction, 53100 if the disk of the log is full, 58030 if the log has failed.
@@ -41,13 +41,13 @@ impl Session {
     }
 
     /// Whether the client must be told that the log has failed while its transaction committed. A transaction that has
-    /// only read is as good as before: readers go on.
+    /// only read needs no log, so its commit has succeeded.
     pub(super) fn is_unsure(&self) -> bool {
         let has_only_read = self.database.stored().is_some() && !self.transaction.has_changes;
         !has_only_read || self.context.has_unseen_numbers()
     }
 
-    /// Stores the definitions that the transaction has changed, in the transaction itself.
+    /// Stores the definitions that the transaction has changed, as part of the transaction itself.
     pub(super) fn store_definitions(&mut self) -> Result<(), Fail> {
         let has_changes =
             !self.context.transaction.changes.is_empty() || !self.context.transaction.databases.is_empty();
@@ -80,7 +80,7 @@ impl Session {
         }
     }
 
-    /// Stores definitions in a transaction of the engine that does nothing else.
+    /// Begins a transaction in the engine that does nothing but store definitions, and stores them.
     fn store_alone(&mut self, stored: &Stored, entries: &[Entry], accesses: Option<&Accesses>) -> Result<(), Abort> {
         let begin = Begin {
             accesses,
@@ -94,14 +94,16 @@ impl Session {
         stored.write(entries, &mut self.engine.txn)
     }
 
-    /// Tells the log where the sequences stand whose definitions the transaction changes. The numbers that the log
-    /// counts as taken ahead may not be those that come next by the new definitions.
+    /// Appends the present numbers of the sequences whose definitions the transaction changes to the log. The log may
+    /// already contain a later number, up to which a sequence may go on without another record; by the new definition,
+    /// other numbers may come next.
     fn store_places(&self, stored: &Stored) {
         let changed = &self.context.transaction.changes.sequences;
         changed.values().flatten().for_each(|sequence| sequence.place.store(stored.places()));
     }
 
-    /// Returns the places of sequences that go with the transaction's changes: of those that it drops or restarts.
+    /// Returns the numbers of the places that are no longer used after the commit: those of sequences that the
+    /// transaction drops or restarts.
     pub(super) fn places_that_go(&self) -> Vec<u32> {
         let changed = &self.context.transaction.changes.sequences;
         if changed.is_empty() || self.database.stored().is_none() {
@@ -112,8 +114,8 @@ impl Session {
         known.map(|sequence| sequence.place.number).filter(|place| !is_kept(*place)).collect()
     }
 
-    /// Waits until the client may see the numbers of sequences among the results of a statement that has run. `ends`
-    /// says that the commit of its transaction follows at once, which waits by itself.
+    /// Waits until the client may see the numbers of sequences in the results of a statement that has run. Does not
+    /// wait if the statement `ends` the transaction, because the commit waits.
     ///
     /// # Errors
     /// 58030 if the log has failed. The transaction has not committed.
@@ -124,7 +126,7 @@ impl Session {
         Ok(())
     }
 
-    /// Waits until no crash can give the session's numbers again.
+    /// Waits until no crash can assign the session's numbers of sequences again.
     pub(super) fn await_numbers(&self) -> Result<(), Abort> {
         Ok(self.context.await_numbers(&self.waiter)?)
     }

@@ -120,8 +120,9 @@ impl Session {
     pub(super) fn ready(&mut self, sql: &str, tokens: &[Token]) -> Result<Ready, SqlError> {
         self.context.follow_path();
         let mut normalised = std::mem::take(&mut self.reader.normalised);
-        let kept = self.database.catalog().index_literals();
-        let cacheable = self.context.transaction.changes.is_empty() && normalised.fill(sql, tokens, kept.as_deref());
+        let (shared, own) = (self.database.catalog().index_literals(), self.context.view().temporary.index_literals());
+        let is_kept = |text: &str| own.contains(text) || shared.as_ref().is_some_and(|known| known.contains(text));
+        let cacheable = self.context.transaction.changes.is_empty() && normalised.fill(sql, tokens, &is_kept);
         let cached = if cacheable { self.cached(&normalised) } else { None };
         let ready = match cached {
             Some((statement, values)) => Ready::Cached(statement, values),
@@ -220,9 +221,8 @@ impl Session {
     }
 }
 
-/// Appends the key of a plan in the cache: the styles in which literals are read, unless they are the default; the
-/// database, unless it is `postgres`; the session's schemas, since only sessions with the same schemas can use the
-/// plan; and the text without its literals.
+/// Appends the key of a plan in the cache. It consists of the styles in which literals are read, unless they are the
+/// default; the database, unless it is `postgres`; the session's search path; and the text without its literals.
 fn push_key(key: &mut String, context: &SessionContext, normalised: &Normalised) {
     context.push_styles_key(key);
     // Another database may get the name later.

@@ -53,9 +53,9 @@ pub(super) struct SqlTransaction {
     pub(super) executed: u64,
     /// The locks on tables that the transaction holds.
     pub(super) locks: HeldLocks,
-    /// Whether a statement of the transaction may have changed rows or definitions, if the database has a log.
+    /// Whether the transaction may have changed rows or definitions. Always false if the database has no log.
     pub(super) has_changes: bool,
-    /// Whether the statement that runs is part of the body of DO.
+    /// Whether the session is running the body of a DO.
     pub(super) in_body: bool,
     /// The transaction's savepoints.
     pub(super) marks: Vec<Mark>,
@@ -202,8 +202,9 @@ impl Session {
         })
     }
 
-    /// Commits; after an error the transaction has still to be rolled back. If the log has failed, the transaction is
-    /// committed in memory, its changes of the catalog too, and rolling it back does nothing.
+    /// Commits the transaction. After an error, the caller has to roll it back. If the error is that the log has
+    /// failed, the transaction is already committed in memory, with its changes of the catalog, and the rollback does
+    /// nothing.
     fn try_commit(&mut self) -> Result<(), Fail> {
         let mut is_unsure = false;
         if self.engine.begun {
@@ -239,15 +240,15 @@ impl Session {
         if is_unsure { Err(Abort::LogFailed.into()) } else { Ok(()) }
     }
 
-    /// Publishes the databases that the transaction has made and dropped, if it `commits`, or undoes that.
+    /// Publishes the transaction's changes to the list of databases if it `commits`, and undoes them otherwise.
     fn end_databases(&mut self, commits: bool) {
         for change in std::mem::take(&mut self.context.transaction.databases) {
             change.end(&self.database, commits);
         }
     }
 
-    /// Publishes the changes of the catalog of a transaction that has committed, and drops the engine's tables that are
-    /// not used any more.
+    /// Publishes the catalog changes of a transaction that has committed, and drops the engine's tables that are no
+    /// longer used.
     fn publish_changes(&mut self) {
         let changes = &self.context.transaction.changes;
         let kept: Vec<_> = changes.tables.values().flatten().map(|table| table.id).collect();
@@ -419,7 +420,7 @@ impl Session {
         Ok(())
     }
 
-    /// Removes the savepoint at a position, and all later ones.
+    /// Releases the savepoint at a position, and all later ones. What the transaction has done since then stays.
     pub(super) fn release_mark(&mut self, at: usize) {
         let Some(mark) = self.transaction.marks.get(at) else { return };
         // The read-only mode of the part after the savepoint does not apply to the rest of the transaction.
@@ -440,8 +441,8 @@ impl Session {
         Ok(reported)
     }
 
-    /// Undoes what the transaction has done since the savepoint at a position. Returns the names and values of those
-    /// reported settings that are different now.
+    /// Undoes what the transaction has done since the savepoint at a position, which stays. Returns the names and
+    /// values of the reported settings that have changed by this.
     pub(super) fn rollback_to_mark(&mut self, at: usize) -> Vec<(&'static str, String)> {
         let Some(mark) = self.transaction.marks.get(at) else { return Vec::new() };
         self.context.transaction.read_only.set(mark.read_only);

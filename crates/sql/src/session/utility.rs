@@ -162,28 +162,24 @@ impl Session {
             if !commit {
                 may_begin?;
             }
-            // What has committed is not to be reported as cancelled.
+            // A transaction that has committed must not be reported as cancelled.
             self.begin_block(modes)?;
         }
         Ok(Tag::Word(if commit { "COMMIT" } else { "ROLLBACK" }))
     }
 
     /// SET CONSTRAINTS. The checks of constraints that become immediate are made at once.
-    fn set_constraints(&mut self, names: Option<&[String]>, deferred: bool) -> Result<(), Fail> {
-        let tables = self.view().tables();
+    fn set_constraints(&mut self, names: Option<&[RelationName]>, deferred: bool) -> Result<(), Fail> {
+        let mut full_names = Vec::new();
         for name in names.unwrap_or_default() {
-            let known = tables.iter().filter(|table| table.has_name(name));
-            let mut keys = known.map(|table| table.foreign_key(name).is_some_and(|key| key.deferrable)).peekable();
-            if keys.peek().is_none() {
-                let message = format!("constraint \"{name}\" does not exist");
-                return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
-            }
-            if !keys.all(|is_deferrable| is_deferrable) {
-                let message = format!("constraint \"{name}\" is not deferrable");
+            let (full_name, is_deferrable) = self.view().named_constraint(name)?;
+            if deferred && !is_deferrable {
+                let message = format!("constraint \"{}\" is not deferrable", name.name);
                 return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
             }
+            full_names.push(full_name);
         }
-        self.transaction.deferred.set(names, deferred);
+        self.transaction.deferred.set(names.map(|_| full_names), deferred);
         if deferred { Ok(()) } else { self.check_deferred(false) }
     }
 
@@ -335,8 +331,8 @@ impl Session {
         Ok(Tag::Word("DISCARD ALL"))
     }
 
-    /// Runs CREATE or REFRESH MATERIALIZED VIEW. As in PostgreSQL, CREATE of a view that is filled has the command tag
-    /// of a query.
+    /// Runs CREATE MATERIALIZED VIEW or REFRESH MATERIALIZED VIEW. As in PostgreSQL, the command tag of a CREATE that
+    /// fills the view is that of a query.
     fn materialize(&mut self, statement: &Materialize, output: &mut Output<'_>) -> Result<Tag, Fail> {
         self.begin_engine()?;
         let mut filled = None;

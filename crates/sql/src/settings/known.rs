@@ -7,14 +7,14 @@ use super::{CONCURRENCY, EARLY_RELEASE, EXCLUSIVE_IDLE_TIMEOUT, HOT, SERVER_VERS
 use crate::schema::SEARCH_PATH;
 use crate::setting_value::{parse_duration, parse_memory};
 
-/// The type of a setting's values.
+/// The type of a setting's values, which determines how they are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Any text.
     Text,
     /// `on` or `off`.
     Bool,
-    /// A duration; milliseconds if it has no unit.
+    /// A duration. A number without a unit counts milliseconds.
     Duration,
     /// An encoding, of which there is only UTF8.
     Encoding,
@@ -22,29 +22,29 @@ pub(super) enum Kind {
     TimeZone,
     /// An isolation level.
     Isolation,
-    /// One of default, optimistic, pessimistic, mixed.
+    /// `default`, `optimistic`, `pessimistic` or `mixed`.
     Concurrency,
-    /// `on`, `off`, or one of the words for what standbys must have done. There are no standbys, so these words mean
+    /// `on`, `off`, or a word that says what standbys must have done. There are no standbys, so that such a word means
     /// `on`.
     SynchronousCommit,
     /// A style of dates, and an order of day, month and year.
     DateStyle,
-    /// One of PostgreSQL's words for the setting. The number says how many of the first words are supported; the others
-    /// are refused.
+    /// One of PostgreSQL's words for the setting. The number says how many words, from the first, are supported. The
+    /// others are refused.
     Word(&'static [&'static str], usize),
-    /// A whole number between these two, which are included.
+    /// A whole number from the first to the second, both included.
     Between(i32, i32),
-    /// A number that is not negative, as the costs of PostgreSQL's planner are, which have no effect.
+    /// A number that is not negative: a cost of PostgreSQL's planner, which has no effect here.
     Cost,
-    /// A size; kilobytes if it has no unit.
+    /// A size of memory. A number without a unit counts kilobytes.
     Memory,
-    /// The role that statements run as. There is no other than the session's user.
+    /// The role as which statements run. Only the session's user is accepted.
     Role,
-    /// A list of schemas.
+    /// A list of schemas, such as that of `search_path`.
     Path,
     /// A value that cannot be set.
     Fixed,
-    /// A value that cannot be set, since it shows the state of the session.
+    /// A value that cannot be set, because it shows the state of the session or the server.
     Reported,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Known {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) default: &'static str,
-    /// Whether a change of the value is reported to the client (ParameterStatus).
+    /// Whether the client is informed of each change of the value (ParameterStatus).
     pub(super) reported: bool,
 }
 
@@ -78,7 +78,7 @@ impl Known {
         }
     }
 
-    /// Returns `internal` if the setting cannot be set and `user` otherwise, as the `context` column of `pg_settings`.
+    /// Returns the column `context` of `pg_settings`: `internal` if the setting cannot be set, and `user` otherwise.
     pub(crate) fn context(&self) -> &'static str {
         if matches!(self.kind, Kind::Fixed | Kind::Reported) { "internal" } else { "user" }
     }
@@ -108,10 +108,10 @@ const fn reported(name: &'static str, kind: Kind, default: &'static str) -> Know
     Known { name, kind, default, reported: true }
 }
 
-/// The words of `IntervalStyle`.
+/// The values of `IntervalStyle`.
 const INTERVAL_STYLES: &[&str] = &["postgres", "postgres_verbose", "sql_standard", "iso_8601"];
 
-/// The words of `client_min_messages`, the one that lets most messages through first.
+/// The values of `client_min_messages`. The first lets through most messages.
 pub(super) const LEVELS: &[&str] =
     &["debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "notice", "warning", "error"];
 

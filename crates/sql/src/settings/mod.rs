@@ -69,9 +69,9 @@ pub struct Settings {
     paths: u64,
     /// The session's entry: its waits for locks obey `lock_timeout` and `deadlock_timeout`.
     entry: Option<Arc<SessionEntry>>,
-    /// The styles of texts, which five of the settings determine.
+    /// The styles of texts, as five of the settings determine them.
     styles: Styles,
-    /// The styles in the keys of plans: a text for each, and an empty one for the default.
+    /// The text that stands for the styles in the keys of cached plans. It is empty for the default styles.
     styles_key: String,
 }
 
@@ -80,6 +80,8 @@ pub struct Settings {
 pub(crate) struct SavedSettings {
     values: Values,
     after: Option<Values>,
+    /// The counter of the changes at the savepoint.
+    changes: u64,
 }
 
 impl Settings {
@@ -250,14 +252,24 @@ impl Settings {
 
     /// Returns the present values, for a savepoint.
     pub(crate) fn save(&self) -> SavedSettings {
-        SavedSettings { values: self.values.clone(), after: self.after.clone() }
+        SavedSettings { values: self.values.clone(), after: self.after.clone(), changes: self.changes }
     }
 
     /// Undoes the changes since a savepoint. Returns the names and values of the reported settings that have changed
     /// thereby.
     pub(crate) fn restore(&mut self, saved: &SavedSettings) -> Vec<(&'static str, String)> {
+        if self.changes == saved.changes {
+            return Vec::new();
+        }
         self.after.clone_from(&saved.after);
         self.replace(saved.values.clone())
+    }
+
+    /// Undoes the changes since a savepoint on behalf of the body of a function or procedure, which cannot send
+    /// messages to the client. The session sends the changes later: it gets them from [`untold`](Self::untold).
+    pub(crate) fn restore_quietly(&mut self, saved: &SavedSettings) {
+        let changed = self.restore(saved);
+        self.untold.extend(changed.into_iter().map(|(name, _)| name));
     }
 
     fn replace(&mut self, values: Values) -> Vec<(&'static str, String)> {
@@ -306,7 +318,7 @@ impl Settings {
         self.styles
     }
 
-    /// Returns the text that stands for the styles in keys of plans. It is empty for the default styles.
+    /// Returns the text that stands for the styles in the keys of cached plans. It is empty for the default styles.
     #[inline]
     pub(crate) fn styles_key(&self) -> &str {
         &self.styles_key

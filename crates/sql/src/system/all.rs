@@ -66,8 +66,8 @@ fn column_type(name: &str) -> Option<Type> {
     })
 }
 
-/// Returns the system relation of this name, written as `name`, `schema.name` or `database.schema.name`. Without a
-/// schema, it is looked up in `pg_catalog`.
+/// Returns the system relation with this name, written as `name`, `schema.name` or `database.schema.name`. A name
+/// without a schema is looked up in `pg_catalog`. Returns `None` if there is no such relation.
 pub(crate) fn relation(parts: &[String]) -> Option<&'static SystemRelation> {
     let key = match parts {
         [name] => ("pg_catalog", name.as_str()),

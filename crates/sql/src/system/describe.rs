@@ -4,7 +4,7 @@ use super::objects::{self, Kind, Object};
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction};
 use crate::catalog::{RowExpression, Table, View};
 use crate::context::SessionContext;
-use crate::expr::{Expr, Strictness, shown};
+use crate::expr::{Expr, Function, SequenceFunction, Strictness, shown, shown_as};
 use crate::schema::quoted;
 use crate::types::{decode_text, encode_text, enumeration, oid as type_oid, type_name, without_modifier};
 use bytes::BytesMut;
@@ -30,7 +30,7 @@ pub(super) fn constraints(table: &Table) -> Vec<(&str, Constraint<'_>)> {
     all
 }
 
-/// Whether the table has triggers in PostgreSQL, where foreign keys have some, too.
+/// Whether the table has triggers in the sense of PostgreSQL, which implements foreign keys by triggers on both tables.
 pub(super) fn has_triggers(table: &Table) -> bool {
     let rules = &table.rules;
     !rules.foreign_keys.is_empty() || !rules.referrers.is_empty() || !rules.triggers.is_empty()
@@ -48,42 +48,67 @@ pub(super) fn default(context: &SessionContext, table: &Table, column: usize) ->
     if let Some((written, _)) = default.calling() {
         return Some(super::view_text::expression(written, context.view()));
     }
-    let sequence = default.sequences().first().and_then(|id| context.view().sequence_by_id(*id));
-    if let Some(sequence) = sequence {
-        return Some(format!("nextval('{}'::regclass)", context.view().written(&sequence.name)));
-    }
     let ty = table.schema.columns[column].ty;
     let read = |(text, styles)| decode_text(without_modifier(ty), text, styles).ok();
     if let Some(value) = default.literal().and_then(read) {
         return Some(constant(&value, ty, context));
     }
-    // The cast of an assignment to the column's type is not shown.
     let value = default.value();
     let (expr, ty) = match &value {
+        value if let Some(next) = next_value(value) => (next, ty),
+        // The cast of an assignment to the column's type is not shown.
         Expr::Cast(inner, from, _, Strictness::Assignment) => (&**inner, *from),
         expr => (expr, ty),
     };
     match expr {
-        // It is the default of a column that has none.
+        // A column without a default has NULL as its default.
         Expr::Const(Value::Null) => None,
         Expr::Const(value) => Some(constant(value, ty, context)),
-        expr => Some(shown(expr, Some(table))),
+        expr => Some(of_value(expr.clone(), ty, context)),
     }
+}
+
+/// Returns the call of `nextval` that a DEFAULT is, without the casts to the types that the column has had. Returns
+/// `None` for any other DEFAULT.
+fn next_value(value: &Expr) -> Option<&Expr> {
+    match value {
+        Expr::Cast(inner, _, _, Strictness::Assignment) => next_value(inner),
+        Expr::Call(Function::Sequence(SequenceFunction::NextValue), _) => Some(value),
+        _ => None,
+    }
+}
+
+/// Returns the value of a DEFAULT of this type as SQL. Sequences have the names that they have now.
+pub(super) fn of_value(mut value: Expr, ty: Type, context: &SessionContext) -> String {
+    name_sequences(&mut value, context.view());
+    shown_as(&value, ty, None)
+}
+
+/// Replaces the numbers of sequences in a DEFAULT by their names.
+fn name_sequences(expr: &mut Expr, view: View<'_>) {
+    use SequenceFunction::{CurrentValue, NextValue, SetValue};
+    if let Expr::Call(Function::Sequence(NextValue | CurrentValue | SetValue), arguments) = expr
+        && let Some(argument) = arguments.first_mut()
+        && let Expr::Const(Value::Int8(number)) = argument
+        && let Some(sequence) = u32::try_from(*number).ok().and_then(|number| view.sequence_by_id(number))
+    {
+        *argument = Expr::Const(Value::Text(view.written(&sequence.name).into()));
+    }
+    expr.parts_mut().into_iter().for_each(|part| name_sequences(part, view));
 }
 
 /// Returns the expression of a generated column as SQL, or `None` if the column is not generated.
 pub(super) fn generation(table: &Table, column: usize) -> Option<String> {
-    let value = table.rules.computation(column)?.over_table();
     // The cast of an assignment to the column's type is not shown.
-    let value = match value {
-        Expr::Cast(inner, _, _, Strictness::Assignment) => *inner,
-        value => value,
+    let (value, ty) = match table.rules.computation(column)?.over_table() {
+        Expr::Cast(inner, from, _, Strictness::Assignment) => (*inner, from),
+        value => (value, table.schema.columns[column].ty),
     };
-    Some(shown(&value, Some(table)))
+    Some(shown_as(&value, ty, Some(table)))
 }
 
-/// Formats a constant of a definition: with quotes and the name of its type, unless its text alone is read as a value
-/// of the type.
+/// Formats a constant of a definition as SQL. Quotes and the name of its type are left out if the text alone is read as
+/// a value of the type.
 pub(super) fn constant(value: &Value<'_>, ty: Type, context: &SessionContext) -> String {
     if let Value::Bool(value) = value {
         return value.to_string();
@@ -134,7 +159,7 @@ pub(crate) fn index_definition(context: &SessionContext, number: u32, column: us
     Some(of_index(table, *index, &on, pretty))
 }
 
-/// Returns the columns of an index: those of its key, and then those of INCLUDE.
+/// Returns the columns of an index: first its key columns, and then those of INCLUDE.
 pub(super) fn indexed_columns(table: &Table, index: IndexRef) -> Vec<usize> {
     let include = table.index_properties(index).map_or(&[][..], |properties| &properties.include);
     [table.key_columns(index), include].concat()
@@ -150,14 +175,14 @@ fn key(table: &Table, column: usize, pretty: bool) -> String {
     }
 }
 
-/// Returns the expressions of an index as SQL, or `None` if it has none.
+/// Returns the expressions of an index as SQL, separated by commas. Returns `None` if the index has none.
 pub(super) fn expressions(table: &Table, index: IndexRef) -> Option<String> {
     let hidden = table.key_columns(index).iter().filter(|&&column| table.is_hidden(column));
     let list: Vec<_> = hidden.map(|&column| table.column_label(column)).collect();
     (!list.is_empty()).then(|| list.join(", "))
 }
 
-/// Returns the condition of an index as SQL, or `None` if it has none.
+/// Returns the condition of a partial index as SQL, or `None` for any other index.
 pub(super) fn predicate(table: &Table, index: IndexRef) -> Option<&str> {
     table.is_partial(index).then(|| table.column_label(table.index_columns(index)[0]))
 }
@@ -167,7 +192,7 @@ pub(super) fn full_name(table: &Table) -> String {
     format!("{}.{}", quoted(table.schema_name()), quoted(table.plain_name()))
 }
 
-/// Returns the CREATE INDEX statement of an index of a table, which it calls `on`. If `pretty` is set, needless
+/// Returns the CREATE INDEX statement of an index, in which `on` is the name of the table. If `pretty` is set, needless
 /// parentheses are left out.
 pub(super) fn of_index(table: &Table, index: IndexRef, on: &str, pretty: bool) -> String {
     let unique = if is_unique(table, index) { "UNIQUE " } else { "" };
@@ -196,7 +221,7 @@ pub(super) fn of_index(table: &Table, index: IndexRef, on: &str, pretty: bool) -
     format!("CREATE {unique}INDEX {name} ON {on} USING {method} ({}){include}{condition}", keys.join(", "))
 }
 
-/// Returns an expression without the parentheses around it, if there are any.
+/// Returns an expression without the parentheses around the whole of it, if there are any.
 pub(crate) fn without_parentheses(expression: &str) -> &str {
     let Some(inner) = expression.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else { return expression };
     let (mut depth, mut quote) = (0_usize, None);

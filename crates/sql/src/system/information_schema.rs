@@ -126,7 +126,7 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// Returns the columns that describe the sequence of an identity column.
+/// Returns the values of the columns that describe the sequence of an identity column.
 fn of_identity(context: &SessionContext, object: &Object, column: usize) -> Vec<(&'static str, Value<'static>)> {
     let Kind::Table(table) = &object.kind else { return Vec::new() };
     let default = table.rules.defaults.get(column).and_then(Option::as_ref);

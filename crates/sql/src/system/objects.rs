@@ -287,7 +287,8 @@ pub(crate) fn number_of_type(context: &SessionContext, name: &str) -> Option<u32
     })
 }
 
-/// Returns the OID of the enumerated type, or of the array of one, that a name in parts means.
+/// Returns the OID of the enumerated type with this name, which is given in parts. A name with `_` in front means the
+/// array type. Returns `None` if there is no such type.
 fn made_type(context: &SessionContext, parts: &[String]) -> Option<u32> {
     let view = context.view();
     let array = || {
@@ -298,8 +299,8 @@ fn made_type(context: &SessionContext, parts: &[String]) -> Option<u32> {
     view.named_enumeration(parts).map(|made| made.definition.oids[0]).or_else(array)
 }
 
-/// Returns the name in SQL of the type with this OID, or `None` if there is no such type. An enumerated type has its
-/// schema in front if the search path does not find it.
+/// Returns the name of the type with this OID in SQL, or `None` if there is no such type. The name of an enumerated
+/// type contains its schema if the search path does not find the type.
 pub(super) fn type_of_number(context: &SessionContext, number: u32) -> Option<String> {
     let made = || match context.view().type_of_oid(number, -1)? {
         Type::Array(element) => type_of_number(context, type_oid(element.ty())).map(|name| format!("{name}[]")),
@@ -331,12 +332,13 @@ pub(crate) fn name_of_object(context: &SessionContext, registry: Registry, numbe
     name.unwrap_or_else(|| number_or_none(number))
 }
 
-/// Whether a result has a column of `regclass` or the like, whose values are shown as names.
+/// Whether a result has a column of a type such as `regclass`, whose values are shown as names.
 pub(crate) fn has_objects(columns: &[OutputColumn]) -> bool {
     columns.iter().any(|column| matches!(column.ty, Type::Reg(_)))
 }
 
-/// Returns the values of a row with the names of objects in place of their numbers.
+/// Returns the values of a row, with the names of objects in place of their OIDs in columns of types such as
+/// `regclass`.
 pub(crate) fn named_values<'v>(
     context: &SessionContext,
     columns: &[OutputColumn],
@@ -351,7 +353,7 @@ pub(crate) fn named_values<'v>(
     columns.iter().zip(values).map(name).collect()
 }
 
-/// Formats the number of an object that has no name: `-` for zero.
+/// Formats the OID of an object that has no name. Zero becomes `-`.
 pub(crate) fn number_or_none(number: u32) -> String {
     if number == 0 { "-".to_owned() } else { number.to_string() }
 }

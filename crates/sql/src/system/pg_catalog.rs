@@ -42,8 +42,8 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
     })
 }
 
-/// The extensions whose functions are built in, as far as they are there: the name, PostgreSQL's version and what it
-/// says of the extension. The first one is installed, as in a new database of PostgreSQL.
+/// The extensions of PostgreSQL whose functions are built in, with their versions and descriptions. Only the first
+/// counts as installed, as in a new database of PostgreSQL.
 const EXTENSIONS: [(&str, &str, &str); 3] = [
     ("plpgsql", "1.0", "PL/pgSQL procedural language"),
     ("pgcrypto", "1.3", "cryptographic functions"),
@@ -119,7 +119,7 @@ fn method_number(name: &str) -> u32 {
     if name == "btree" { operator_classes::BTREE } else { operator_classes::HASH }
 }
 
-/// Whether the rows of a relation may be read: whether it is no materialized view that has not been filled yet.
+/// Whether queries may read a relation. Only a materialized view that has not been filled yet may not be read.
 fn is_populated(object: &Object) -> bool {
     !matches!(&object.kind, Kind::Table(table) if table.check_populated().is_err())
 }
@@ -275,8 +275,8 @@ fn types(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// Returns the columns of `pg_type` that do not depend on what the type is. `functions` is the beginning of the names
-/// of the type's functions. A column that a caller adds has precedence.
+/// Returns the columns of `pg_type` that are the same for all types, and those with the names of the type's functions,
+/// which begin with `functions`. If a caller appends one of these columns again, the appended value is used.
 fn common_of_type(namespace: u32, functions: &str) -> Vec<(&'static str, Value<'static>)> {
     let [input, output, receive, send] = other_types::functions(functions);
     vec![
@@ -296,7 +296,7 @@ fn common_of_type(namespace: u32, functions: &str) -> Vec<(&'static str, Value<'
     ]
 }
 
-/// Returns the row of `pg_type` for the array type of a type.
+/// Returns the row of `pg_type` for the array type with the OID `number`, whose elements have the type named `element`.
 fn array_type(namespace: u32, number: u32, element: &str, element_number: u32) -> Vec<(&'static str, Value<'static>)> {
     let mut row = common_of_type(namespace, "array_");
     row.extend([

@@ -98,7 +98,7 @@ fn sequences(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// Makes the rows of `pg_stat_all_indexes`. The scans of an index are not counted.
+/// Builds the rows of `pg_stat_all_indexes`. Scans of indexes are not counted here.
 fn index_statistics(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in objects::objects(context) {
         let Kind::Index(table, _) = &object.kind else { continue };
@@ -112,7 +112,7 @@ fn index_statistics(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// Makes the rows of `pg_statio_all_tables`: nothing is read from a disk.
+/// Builds the rows of `pg_statio_all_tables`. All numbers are zero, because no table is read from a disk.
 fn blocks(context: &SessionContext, rows: &mut Rows<'_>) {
     for table in context.view().tables() {
         rows.push(vec![

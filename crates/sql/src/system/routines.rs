@@ -1,14 +1,14 @@
 //! Procedures, functions and triggers: rows of `pg_proc`, `pg_trigger`, `pg_language` and `information_schema`, and
 //! definitions as SQL.
 
-use super::describe::constant;
+use super::describe::{constant, of_value};
 use super::objects::{OWNER, number_of_schema, type_of_number};
 use super::relation::{Rows, oid, text};
 use crate::catalog::Table;
 use crate::catalog::procedure::{Argument, Procedure, Returns, numbered};
 use crate::catalog::trigger::Trigger;
 use crate::context::SessionContext;
-use crate::expr::{Candidate, Expr, overloads, shown};
+use crate::expr::{Candidate, Expr, overloads};
 use crate::parse::procedure::{ArgumentMode, Language, Volatility};
 use crate::parse::trigger::{TriggerEvent, TriggerTime};
 use crate::schema::{SEARCH_PATH, parse_path, quoted};
@@ -16,12 +16,12 @@ use crate::types::{oid as type_oid, type_name};
 use hotrow_storage::{Array, Element, Type, Value};
 use hotrow_sync::Arc;
 
-/// The languages, with PostgreSQL's OIDs.
+/// The languages, with the OIDs that they have in PostgreSQL.
 const LANGUAGES: [(u32, &str); 4] = [(12, "internal"), (13, "c"), (SQL, "sql"), (PLPGSQL, "plpgsql")];
 const SQL: u32 = 14;
 const PLPGSQL: u32 = 13_563;
 
-/// The OIDs of the types of results that no value has.
+/// The OIDs of the pseudo-types, which only results of functions have.
 const RECORD: u32 = 2249;
 const VOID: u32 = 2278;
 const TRIGGER: u32 = 2279;
@@ -33,7 +33,7 @@ const INSERT: i16 = 4;
 const DELETE: i16 = 8;
 const UPDATE: i16 = 16;
 
-/// Returns the OID of the procedure or function of a key.
+/// Returns the OID of the procedure or function with this key.
 pub(super) fn number_of(context: &SessionContext, key: &str) -> u32 {
     context.shared().catalog().number(&numbered(key))
 }
@@ -42,8 +42,9 @@ fn find(context: &SessionContext, number: u32) -> Option<Arc<Procedure>> {
     context.view().procedures().into_iter().find(|known| number_of(context, &known.key) == number)
 }
 
-/// Whether the search path finds the procedure or function with this OID, and no built-in function with the same types
-/// of arguments hides it. Returns `None` if there is none.
+/// Whether a call by name alone finds the procedure or function with this OID: its schema is in the search path, and no
+/// built-in function with the same types of arguments hides it. Returns `None` if there is no such procedure or
+/// function.
 pub(crate) fn is_visible_routine(context: &SessionContext, number: u32) -> Option<bool> {
     let known = find(context, number)?;
     let inputs: Vec<_> = known.inputs().map(|argument| argument.ty).collect();
@@ -187,7 +188,7 @@ pub(super) fn all_triggers(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// Returns the CREATE statement of a procedure or function, as `pg_get_functiondef` does.
+/// Returns the CREATE statement of the procedure or function with this OID, as `pg_get_functiondef` does.
 pub(crate) fn routine_definition(context: &SessionContext, number: u32) -> Option<String> {
     let procedure = find(context, number)?;
     let word = procedure.word();
@@ -228,13 +229,13 @@ pub(crate) fn routine_definition(context: &SessionContext, number: u32) -> Optio
     Some(lines.join("\n") + "\n")
 }
 
-/// Returns the body of a procedure or function as SQL if it did not stand in a string.
+/// Returns the body of a procedure or function as SQL. Returns `None` if the definition gives the body as a string.
 pub(crate) fn routine_body(context: &SessionContext, number: u32) -> Option<String> {
     find(context, number)?.syntax.sql()
 }
 
-/// Returns the arguments of a procedure or function as its definition writes them, with their defaults if `complete` is
-/// set.
+/// Returns the arguments of a procedure or function as its definition writes them, without the columns of RETURNS
+/// TABLE. The defaults are included if `complete` is set.
 pub(crate) fn routine_arguments(context: &SessionContext, number: u32, complete: bool) -> Option<String> {
     find(context, number).map(|procedure| arguments(context, &procedure, complete))
 }
@@ -254,7 +255,7 @@ fn arguments(context: &SessionContext, procedure: &Procedure, complete: bool) ->
             let value = match default.value() {
                 Expr::NULL => "NULL".to_owned(),
                 Expr::Const(value) => constant(&value, argument.ty, context),
-                value => shown(&value, None),
+                value => of_value(value, argument.ty, context),
             };
             format!("DEFAULT {value}")
         });
@@ -265,7 +266,8 @@ fn arguments(context: &SessionContext, procedure: &Procedure, complete: bool) ->
     listed.map(show).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns what a function returns, or `None` if it is a procedure or does not exist.
+/// Returns the result type of a function as its definition writes it. Returns `None` for a procedure, and if there is
+/// no such function.
 pub(crate) fn routine_result(context: &SessionContext, number: u32) -> Option<String> {
     result(context, &*find(context, number)?)
 }
@@ -288,13 +290,13 @@ fn result(context: &SessionContext, procedure: &Procedure) -> Option<String> {
     Some(if function.is_set { format!("SETOF {row}") } else { row })
 }
 
-/// Returns the name of a type for the search path.
+/// Returns the name of a type in SQL, with its schema if the search path does not find the type.
 fn name_of_type(context: &SessionContext, ty: Type) -> String {
     type_of_number(context, type_oid(ty)).unwrap_or_else(|| type_name(Some(ty)))
 }
 
-/// Returns the CREATE TRIGGER statement of a trigger. If `pretty` is set, the table is named without its schema where
-/// that suffices.
+/// Returns the CREATE TRIGGER statement of the trigger with this OID. If `pretty` is set, the name of the table is
+/// written without its schema where that suffices.
 pub(crate) fn trigger_definition(context: &SessionContext, number: u32, pretty: bool) -> Option<String> {
     let known = |(table, trigger): &(Arc<Table>, Arc<Trigger>)| number_of_trigger(context, table, trigger) == number;
     let (table, trigger) = triggers(context).into_iter().find(known)?;
@@ -302,7 +304,7 @@ pub(crate) fn trigger_definition(context: &SessionContext, number: u32, pretty: 
     Some(trigger.definition.written(&trigger.name, &name, &function_of(context, &trigger)))
 }
 
-/// Returns the name of a trigger's function for the search path.
+/// Returns the name of a trigger's function, with its schema if the search path does not find the function.
 fn function_of(context: &SessionContext, trigger: &Trigger) -> String {
     match context.view().procedure(&trigger.function_key()) {
         Some(function) => context.view().written_routine(&function),
@@ -339,7 +341,8 @@ pub(super) fn routines(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// Builds the rows of `information_schema.triggers`: one for each kind of change at which a trigger fires.
+/// Builds the rows of `information_schema.triggers`: one for each kind of event (INSERT, UPDATE, DELETE) at which a
+/// trigger fires.
 pub(super) fn shown_triggers(context: &SessionContext, rows: &mut Rows<'_>) {
     for (table, trigger) in triggers(context) {
         let definition = &trigger.definition;

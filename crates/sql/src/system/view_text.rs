@@ -1,5 +1,6 @@
-//! The queries of views, and the defaults that call functions, as SQL for a search path: the name of a relation is
-//! written with its schema if it would not be found without it, that of a function also if there are others of it.
+//! The queries of views, and the defaults that call functions, as SQL for a search path. The name of a relation
+//! contains its schema if the search path does not find the relation otherwise. The name of a function also contains it
+//! if there are other functions of the name.
 
 use crate::SqlError;
 use crate::catalog::procedure::name_in;
@@ -13,7 +14,7 @@ use crate::schema::{RelationName, plain, split};
 use sqlparser::ast::{self, Expr, ObjectName, Query, TableFactor, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
 
-/// Returns the query of a view as SQL.
+/// Returns the query of a view as SQL, in which names are written for the search path of `view`.
 pub(super) fn query_of_view(stored: &StoredView, view: View<'_>) -> String {
     let write = || {
         let mut query = (*stored.query).clone();
@@ -23,7 +24,8 @@ pub(super) fn query_of_view(stored: &StoredView, view: View<'_>) -> String {
     restored(with_room(write).unwrap_or_else(|_: SqlError| stored.query.to_string()))
 }
 
-/// Returns the expression of a DEFAULT that calls functions as SQL.
+/// Returns the expression of a default that calls functions as SQL, in which names are written for the search path of
+/// `view`.
 pub(super) fn expression(written: &Written, view: View<'_>) -> String {
     let meanings = Meanings { functions: written.functions.clone(), ..Meanings::default() };
     let write = || {
@@ -39,14 +41,14 @@ fn write_names(syntax: &mut impl VisitMut, meanings: &Meanings, view: View<'_>) 
     let _ = syntax.visit(&mut Names { meanings, view, hidden: Vec::new(), outer: Vec::new() });
 }
 
-/// Writes the names of a query or an expression. A query of WITH hides the relation of its name from the queries of
-/// WITH after it and from what follows.
+/// A visitor that rewrites the names in a query or expression. The name of a WITH query hides a relation of that name
+/// from the later queries of the WITH and from the query after it.
 struct Names<'v> {
     meanings: &'v Meanings,
     view: View<'v>,
-    /// The names of the queries of WITH that can be mentioned at this point.
+    /// The names of the WITH queries that are in scope at this point.
     hidden: Vec<String>,
-    /// For each query that is being visited, its WITH and the number of names that are hidden around it.
+    /// For each enclosing query, its WITH and the number of names that are in scope around it.
     outer: Vec<(Option<ast::With>, usize)>,
 }
 
@@ -63,8 +65,8 @@ impl Names<'_> {
         }
     }
 
-    /// Writes the name of a function, with its schema unless the path finds no other function of the name: another one
-    /// may fit better.
+    /// Rewrites the name of a function. The schema is left out only if the search path finds no other function of the
+    /// name, because another one might be chosen for the call.
     fn write_function(&self, name: &mut ObjectName) {
         let Ok(written) = object_name(name) else { return };
         let Some((_, keys)) = self.meanings.functions.iter().find(|(known, _)| *known == written) else { return };
@@ -126,7 +128,7 @@ impl VisitorMut for Names<'_> {
     }
 }
 
-/// Returns the syntax of a full name, without its schema if that is to be left out.
+/// Returns the syntax of a name, without its schema if `is_visible` is set.
 fn name_of(full: &str, is_visible: bool) -> ObjectName {
     let (schema, name) = split(full);
     syntax_of((!is_visible).then_some(schema).into_iter().chain([name]))

@@ -28,7 +28,7 @@ pub fn encode_binary(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
         }
         Value::Float4(value) => out.put_f32(*value),
         Value::Float8(value) => out.put_f64(*value),
-        Value::Numeric(value) => number::write_numeric_binary(*value, out),
+        Value::Numeric(value) => number::write_numeric_binary(value, out),
         Value::Text(_) => text::encode_text(value, ty, Styles::default(), out),
         Value::Json(value) => out.put_slice(value.as_bytes()),
         Value::Jsonb(value) => {

@@ -34,7 +34,8 @@ pub fn check_timestamp(micros: i64) -> Result<i64, SqlError> {
     }
 }
 
-/// Returns a timestamp as a type of these digits stores it: rounded, half away from 2000-01-01.
+/// Returns a timestamp with its seconds rounded to the digits of a type. Halves are rounded away from 2000-01-01. An
+/// infinity stays one.
 ///
 /// # Errors
 /// 22008 if the rounded timestamp is out of range.
@@ -45,14 +46,15 @@ pub fn fit_timestamp(micros: i64, digits: Option<Digits>) -> Result<i64, SqlErro
     }
 }
 
-/// Returns a duration or a time of day as a type of these digits stores it: rounded, half away from zero.
+/// Returns a duration or a time of day with its seconds rounded to the digits of a type. Halves are rounded away from
+/// zero. Without `digits`, the value stays as it is.
 pub fn fit_micros(micros: i64, digits: Option<Digits>) -> i64 {
     let Some(digits) = digits else { return micros };
     let unit = digits.unit_micros();
     micros.saturating_add(micros.signum() * (unit / 2)) / unit * unit
 }
 
-/// Returns an interval as a type of these digits stores it: with rounded seconds.
+/// Returns an interval with its seconds rounded to the digits of a type.
 pub fn fit_interval(interval: Interval, digits: Option<Digits>) -> Interval {
     Interval { micros: fit_micros(interval.micros, digits), ..interval }
 }
@@ -85,8 +87,9 @@ pub(super) fn write_date(days: i32, styles: Styles, out: &mut BytesMut) {
     calendar.write_era(out);
 }
 
-/// Writes a timestamp: `2026-01-02 03:04:05.6`, or the same in another style. If it is `zoned`, it is in UTC, and is
-/// written in the session's time zone, with `+00` behind it.
+/// Writes a timestamp: `2026-01-02 03:04:05.6`, or the same in another style. A `zoned` timestamp is in UTC; it is
+/// written as a local time of the session's time zone, followed by the offset such as `+02`, or in a style other than
+/// ISO by the zone's abbreviation.
 pub(super) fn write_timestamp(moment: i64, zoned: bool, styles: Styles, out: &mut BytesMut) {
     let offset = if zoned { styles.zone.offset(moment) } else { 0 };
     let micros = moment + offset * SECOND;

@@ -95,7 +95,7 @@ fn parse(text: &str, ty: Type, styles: Styles) -> Result<Moment, SqlError> {
     Ok(Moment::At { days, time, zone: fields.zone })
 }
 
-/// Returns the moment for which `now` stands.
+/// Returns the moment for which the word `now` stands, in microseconds since 2000-01-01 UTC.
 fn moment_of(styles: Styles) -> i64 {
     styles.moment.unwrap_or_else(now)
 }

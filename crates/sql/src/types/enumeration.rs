@@ -8,15 +8,15 @@ pub(super) fn oids(id: EnumId) -> [u32; 2] {
     id.definition().map_or([0, 0], |definition| definition.oids)
 }
 
-/// Returns the label of a number. A number without a label, which only an engine without isolation shows, becomes its
-/// digits.
+/// Returns the label that a number stands for. A number without a label becomes its digits; only an engine without
+/// isolation can show one.
 pub(super) fn label(id: EnumId, number: i32) -> String {
     let definition = id.definition();
     let label = definition.as_ref().and_then(|definition| definition.label(number));
     label.map_or_else(|| number.to_string(), str::to_owned)
 }
 
-/// Returns the number of a label.
+/// Returns the number that stands for a label.
 ///
 /// # Errors
 /// 22P02 if the type has no such label.
@@ -28,7 +28,7 @@ pub(super) fn parse(id: EnumId, label: &str) -> Result<i32, SqlError> {
     })
 }
 
-/// Returns the id of an enumerated type, or of the elements' type of an array type; `None` for any other type.
+/// Returns the id of an enumerated type, or of the element type of an array. Returns `None` for any other type.
 pub(crate) fn enumeration(ty: Type) -> Option<EnumId> {
     match ty {
         Type::Enum(id) => Some(id),

@@ -26,7 +26,7 @@ pub fn fit_char(text: Cow<'_, str>, length: u32, explicit: bool) -> Result<Cow<'
     Ok(Cow::Owned(padded))
 }
 
-/// Returns a text as a `name` stores it: at most 63 bytes of whole characters.
+/// Returns a text as the type `name` stores it: its first whole characters, at most 63 bytes.
 pub fn fit_name(text: Cow<'_, str>) -> Cow<'_, str> {
     let end = text.floor_char_boundary(LONGEST_NAME.min(text.len()));
     match text {

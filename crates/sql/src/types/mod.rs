@@ -16,7 +16,7 @@
 //! | `styles` | the styles in which a session writes and reads texts: [`Styles`] |
 //!
 //! Dates and timestamps reach from 4714-11-24 BC to 9999-12-31 (PostgreSQL goes further, to 5874897 AD), and there are
-//! `infinity` and `-infinity`. A `numeric` holds up to 28 digits and no NaN or infinity.
+//! `infinity` and `-infinity`.
 
 mod array;
 mod binary;
@@ -41,14 +41,14 @@ pub(crate) use datetime::now;
 pub use datetime::{check_date, check_timestamp, date_parts, days_from_parts, fit_interval, fit_micros, fit_timestamp};
 pub(crate) use enumeration::enumeration;
 pub use length::{fit_char, fit_name, fit_varchar};
-pub use number::{fit_numeric, six_digits};
+pub use number::{fit_numeric, numeric_error, six_digits};
 pub use oid::{from_oid, oid, type_len, typmod};
 pub use range::{DATE_RANGE, TIMESTAMP_RANGE};
 pub(crate) use session_zone::named_zones;
 pub use session_zone::{NoZone, SessionZone, written_offset};
 pub use styles::{DateOrder, DateStyle, IntervalStyle, Styles};
 pub use text::{decode_text, decode_text_borrowed, encode_text};
-pub(crate) use value::{is_number, number_literal, rank, type_name, type_of, without_modifier, without_negative_zero};
+pub(crate) use value::{is_number, number_literal, rank, type_name, type_of, without_modifier};
 
 #[cfg(test)]
 mod tests;

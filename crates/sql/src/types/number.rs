@@ -2,8 +2,8 @@
 
 use crate::{SqlError, state};
 use bytes::{Buf, BufMut, BytesMut};
+use hotrow_numeric::{Groups, Numeric, NumericError, SCALE_MAX};
 use hotrow_storage::{Precision, Type};
-use rust_decimal::{Decimal, RoundingStrategy};
 use std::fmt::{self, Write};
 use std::num::IntErrorKind;
 use std::str::FromStr;
@@ -26,7 +26,8 @@ pub(super) fn parse_integer<T: FromStr<Err = std::num::ParseIntError>>(ty: Type,
     })
 }
 
-/// Parses an object number, and returns its bits. A negative number is one of 32 bits with a sign.
+/// Parses an OID, and returns its 32 bits. A negative number is accepted if it is in the range of `integer`, and keeps
+/// its bits.
 pub(super) fn parse_oid(text: &str) -> Result<i32, SqlError> {
     match trim(text).parse::<i32>() {
         Ok(number) => Ok(number),
@@ -147,137 +148,95 @@ impl Write for Digits {
     }
 }
 
-pub(super) fn write_numeric(value: Decimal, out: &mut BytesMut) {
+pub(super) fn write_numeric(value: &Numeric, out: &mut BytesMut) {
     write!(out, "{value}").expect("the buffer grows");
 }
 
-/// Parses a numeric: digits with a point or an exponent. If `precision` is given, the number is rounded to its scale.
-/// Otherwise the number must fit with all of its digits.
-pub(super) fn parse_numeric(text: &str, precision: Option<Precision>) -> Result<Decimal, SqlError> {
-    let ty = "numeric";
-    let trimmed = trim(text);
-    if ["nan", "infinity", "-infinity", "+infinity", "inf", "-inf", "+inf"]
-        .iter()
-        .any(|name| trimmed.eq_ignore_ascii_case(name))
-    {
-        let message = format!("numeric holds no \"{trimmed}\"");
-        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).hint("Use double precision."));
-    }
-    let (mantissa, exponent) = match trimmed.split_once(['e', 'E']) {
-        None => (trimmed, 0),
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().map_err(|_| syntax(ty, text))?),
-    };
-    let unsigned = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
-    let digits = unsigned.bytes().filter(u8::is_ascii_digit).count();
-    if digits == 0 || digits + usize::from(unsigned.contains('.')) != unsigned.len() {
-        return Err(syntax(ty, text));
-    }
-    let Some(precision) = precision else { return exact(mantissa, exponent) };
-    let mut value = Decimal::from_str(mantissa).map_err(|_| overflow())?;
-    if exponent != 0 {
-        value = shift(value, exponent)?;
-    }
-    fit_numeric(value, precision)
-}
-
-/// Returns `mantissa * 10^exponent`. 22003 if not all of its digits fit.
-fn exact(mantissa: &str, exponent: i32) -> Result<Decimal, SqlError> {
-    let mut value = Decimal::from_str_exact(mantissa).map_err(|_| overflow())?;
-    if exponent == 0 || value.is_zero() {
-        return Ok(value);
-    }
-    let too_deep = |value: &Decimal| i64::from(value.scale()) - i64::from(exponent) > i64::from(Decimal::MAX_SCALE);
-    if too_deep(&value) {
-        value.normalize_assign();
-        if too_deep(&value) {
-            return Err(overflow());
+/// Returns the error of an operation on numerics.
+pub fn numeric_error(error: NumericError) -> SqlError {
+    let state = match error {
+        NumericError::Syntax => state::INVALID_TEXT_REPRESENTATION,
+        NumericError::Overflow | NumericError::NegativeFactorial => state::NUMERIC_VALUE_OUT_OF_RANGE,
+        NumericError::DivisionByZero => state::DIVISION_BY_ZERO,
+        NumericError::LogarithmOfZero | NumericError::LogarithmOfNegative => state::INVALID_ARGUMENT_FOR_LOGARITHM,
+        NumericError::NegativeRoot | NumericError::ZeroToNegative | NumericError::NegativeToFraction => {
+            state::INVALID_ARGUMENT_FOR_POWER_FUNCTION
         }
-    }
-    shift(value, exponent)
+    };
+    SqlError::new(state, error.to_string())
 }
 
-/// Returns `value * 10^exponent`. 22003 if it is too large; digits that do not fit behind the point are dropped.
-fn shift(value: Decimal, exponent: i32) -> Result<Decimal, SqlError> {
-    if value.is_zero() {
-        return Ok(Decimal::ZERO);
-    }
-    let scale = i64::from(value.scale()) - i64::from(exponent);
-    if scale <= 0 {
-        let factor = u32::try_from(-scale).ok().and_then(|power| 10_i128.checked_pow(power)).ok_or_else(overflow)?;
-        let mantissa = value.mantissa().checked_mul(factor).ok_or_else(overflow)?;
-        return Decimal::try_from_i128_with_scale(mantissa, 0).map_err(|_| overflow());
-    }
-    let scale = u32::try_from(scale).unwrap_or(u32::MAX);
-    if scale <= Decimal::MAX_SCALE {
-        return Decimal::try_from_i128_with_scale(value.mantissa(), scale).map_err(|_| overflow());
-    }
-    let divisor = 10_i128.checked_pow(scale - Decimal::MAX_SCALE).unwrap_or(i128::MAX);
-    Decimal::try_from_i128_with_scale(value.mantissa() / divisor, Decimal::MAX_SCALE).map_err(|_| overflow())
+/// Parses a numeric: digits with a point or an exponent, `NaN`, or an infinity. If `precision` is given, the number is
+/// rounded to its scale.
+pub(super) fn parse_numeric(text: &str, precision: Option<Precision>) -> Result<Numeric, SqlError> {
+    let value = trim(text).parse::<Numeric>().map_err(|error| match error {
+        NumericError::Syntax => syntax("numeric", text),
+        error => numeric_error(error),
+    })?;
+    precision.map_or(Ok(value.clone()), |precision| fit_numeric(value, precision))
 }
 
 /// Returns a numeric as a `numeric(precision, scale)` stores it: rounded to the scale, half away from zero.
 ///
 /// # Errors
-/// 22003 if the rounded number has more digits than the precision allows.
-pub fn fit_numeric(value: Decimal, precision: Precision) -> Result<Decimal, SqlError> {
+/// 22003 if the rounded number has more digits than the precision allows, or is an infinity.
+pub fn fit_numeric(value: Numeric, precision: Precision) -> Result<Numeric, SqlError> {
     let Precision { precision, scale } = precision;
-    let mut rounded = value.round_dp_with_strategy(u32::from(scale), RoundingStrategy::MidpointAwayFromZero);
-    rounded.rescale(u32::from(scale));
-    let limit = 10_u128.checked_pow(u32::from(precision)).unwrap_or(u128::MAX);
-    if rounded.scale() == u32::from(scale) && rounded.mantissa().unsigned_abs() < limit {
+    let overflow = |detail: String| {
+        let error = SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow");
+        Err(error.detail(format!("A field with precision {precision}, scale {scale} {detail}")))
+    };
+    if value.is_infinite() {
+        return overflow("cannot hold an infinite value.".to_owned());
+    }
+    let rounded = value.round(i64::from(scale));
+    // The power of ten that the number may not reach.
+    let digits = i32::from(precision) - i32::from(scale);
+    let fits = match rounded.to_decimal() {
+        Some(small) if scale >= 0 => {
+            10_u128.checked_pow(u32::from(precision)).is_none_or(|limit| small.mantissa().unsigned_abs() < limit)
+        }
+        _ => rounded.significant().is_none_or(|significant| significant.exponent <= digits || rounded.is_zero()),
+    };
+    if fits {
         return Ok(rounded);
     }
-    Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow").detail(format!(
-        "A field with precision {precision}, scale {scale} must round to an absolute value less than {}{}.",
-        if precision == scale { "1" } else { "10^" },
-        if precision == scale { String::new() } else { (i32::from(precision) - i32::from(scale)).to_string() },
-    )))
+    let limit = if digits == 0 { "1".to_owned() } else { format!("10^{digits}") };
+    overflow(format!("must round to an absolute value less than {limit}."))
 }
 
-fn overflow() -> SqlError {
-    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")
-        .detail("A numeric holds up to 28 digits.")
-}
-
+// The signs of the binary format.
 const NEGATIVE: u16 = 0x4000;
-const BASE: u128 = 10_000;
+const NAN: u16 = 0xC000;
+const INFINITY: u16 = 0xD000;
+const NEGATIVE_INFINITY: u16 = 0xF000;
+
+/// The number of digits after the point that PostgreSQL sends for an infinity.
+const SCALE_OF_INFINITY: u16 = 32;
+
+const BASE: u16 = 10_000;
 
 /// Appends a numeric in the binary format: the number of digits, the weight of the first digit, the sign, the number of
 /// decimal digits after the point, and then digits of base 10,000.
-pub(super) fn write_numeric_binary(value: Decimal, out: &mut BytesMut) {
-    let scale = value.scale();
-    let power = 10_u128.pow(scale);
-    let mantissa = value.mantissa().unsigned_abs();
-    let fraction_groups = scale.div_ceil(4);
-    let mut fraction = mantissa % power * 10_u128.pow(fraction_groups * 4 - scale);
-    let mut whole = mantissa / power;
-    // 29 decimal digits and a point anywhere: at most 8 groups before it and 7 behind.
-    let mut groups = [0_u16; 16];
-    let mut at = groups.len();
-    for _ in 0..fraction_groups {
-        at -= 1;
-        groups[at] = (fraction % BASE) as u16;
-        fraction /= BASE;
-    }
-    let point = at;
-    while whole > 0 {
-        at -= 1;
-        groups[at] = (whole % BASE) as u16;
-        whole /= BASE;
-    }
-    let first = (at..groups.len()).find(|&group| groups[group] != 0).unwrap_or(groups.len());
-    let last = (first..groups.len()).rfind(|&group| groups[group] != 0).map_or(first, |group| group + 1);
-    let weight = if first == last { 0 } else { point as i16 - first as i16 - 1 };
-    out.put_u16((last - first) as u16);
-    out.put_i16(weight);
-    out.put_u16(if value.is_sign_negative() && first != last { NEGATIVE } else { 0 });
+pub(super) fn write_numeric_binary(value: &Numeric, out: &mut BytesMut) {
+    let Some(Groups { negative, weight, digits, scale }) = value.groups() else {
+        let (sign, scale) = match value.sign() {
+            0 => (NAN, 0),
+            ..0 => (NEGATIVE_INFINITY, SCALE_OF_INFINITY),
+            _ => (INFINITY, SCALE_OF_INFINITY),
+        };
+        out.put_u32(0);
+        out.put_u16(sign);
+        return out.put_u16(scale);
+    };
+    out.put_u16(digits.len() as u16);
+    out.put_i16(weight as i16);
+    out.put_u16(if negative { NEGATIVE } else { 0 });
     out.put_u16(scale as u16);
-    for &group in &groups[first..last] {
-        out.put_u16(group);
-    }
+    digits.into_iter().for_each(|digit| out.put_u16(digit));
 }
 
-pub(super) fn read_numeric_binary(mut bytes: &[u8], precision: Option<Precision>) -> Result<Decimal, SqlError> {
+pub(super) fn read_numeric_binary(mut bytes: &[u8], precision: Option<Precision>) -> Result<Numeric, SqlError> {
     let invalid = |what: &str| {
         SqlError::new(state::INVALID_BINARY_REPRESENTATION, format!("invalid {what} in external \"numeric\" value"))
     };
@@ -288,34 +247,21 @@ pub(super) fn read_numeric_binary(mut bytes: &[u8], precision: Option<Precision>
     if bytes.len() != usize::from(count) * 2 {
         return Err(invalid("length"));
     }
-    match sign {
-        0 | NEGATIVE => {}
-        0xC000 | 0xD000 | 0xF000 => {
-            let message = "numeric holds no NaN and no infinity";
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).hint("Use double precision."));
+    let value = match sign {
+        NAN => Numeric::NAN,
+        INFINITY => Numeric::INFINITY,
+        NEGATIVE_INFINITY => Numeric::NEGATIVE_INFINITY,
+        0 | NEGATIVE if u32::from(scale) > SCALE_MAX => return Err(invalid("scale")),
+        0 | NEGATIVE => {
+            let digits: Vec<u16> = (0..count).map(|_| bytes.get_u16()).collect();
+            if digits.iter().any(|&digit| digit >= BASE) {
+                return Err(invalid("digit"));
+            }
+            let groups =
+                Groups { negative: sign == NEGATIVE, weight: i32::from(weight), digits, scale: u32::from(scale) };
+            Numeric::from_groups(&groups).map_err(numeric_error)?
         }
         _ => return Err(invalid("sign")),
-    }
-    let mut mantissa = 0_u128;
-    for _ in 0..count {
-        let digit = bytes.get_u16();
-        if u128::from(digit) >= BASE {
-            return Err(invalid("digit"));
-        }
-        mantissa = mantissa.checked_mul(BASE).and_then(|m| m.checked_add(u128::from(digit))).ok_or_else(overflow)?;
-    }
-    let scale = u32::from(scale).min(Decimal::MAX_SCALE);
-    // The mantissa counts units of 10^unit, and is converted to units of 10^-scale.
-    let unit = 4 * (i32::from(weight) + 1 - i32::from(count));
-    let up = unit + scale as i32;
-    let power = 10_u128.checked_pow(up.unsigned_abs());
-    mantissa = match (mantissa, up, power) {
-        (0, ..) => 0,
-        (mantissa, 0.., power) => power.and_then(|power| mantissa.checked_mul(power)).ok_or_else(overflow)?,
-        (mantissa, _, power) => power.map_or(0, |power| mantissa / power),
     };
-    let signed = i128::try_from(mantissa).map_err(|_| overflow())?;
-    let signed = if sign == NEGATIVE { -signed } else { signed };
-    let value = Decimal::try_from_i128_with_scale(signed, scale).map_err(|_| overflow())?;
-    precision.map_or(Ok(value), |precision| fit_numeric(value, precision))
+    precision.map_or(Ok(value.clone()), |precision| fit_numeric(value, precision))
 }

@@ -3,7 +3,7 @@
 use super::enumeration;
 use hotrow_storage::{Digits, Element, Precision, Registry, Type};
 
-/// The fields of an interval in its modifier, if it may have all of them.
+/// The bits in an interval's modifier for its fields, if the interval may have all fields.
 const ALL_FIELDS: i32 = 0x7fff;
 
 /// The OID of the type `unknown`, which a literal or parameter has until its type is inferred.
@@ -91,13 +91,22 @@ pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
         1082 => Type::Date,
         1114 => Type::Timestamp(digits),
         1184 => Type::TimestampTz(digits),
-        1700 => Type::Numeric(length.map(|bits| Precision { precision: (bits >> 16) as u8, scale: bits as u8 })),
+        1700 => Type::Numeric(length.map(|bits| {
+            // The scale has eleven bits and a sign.
+            let scale = ((bits & SCALE_BITS) as i16 ^ SCALE_SIGN) - SCALE_SIGN;
+            Precision { precision: (bits >> 16) as u16, scale }
+        })),
         1083 => Type::Time(digits),
         1186 => Type::Interval(digits),
         2950 => Type::Uuid,
         array => return from_oid(element_oid(array)?, typmod).and_then(Element::of).map(Type::Array),
     })
 }
+
+/// The bits of the scale in the modifier of a `numeric`.
+const SCALE_BITS: u32 = 0x7FF;
+/// The bit of a negative scale.
+const SCALE_SIGN: i16 = 0x400;
 
 /// Returns the number of an array type's element type.
 fn element_oid(array: u32) -> Option<u32> {
@@ -132,7 +141,9 @@ fn element_oid(array: u32) -> Option<u32> {
 pub fn typmod(ty: Type) -> i32 {
     match ty {
         Type::Char(length) | Type::Varchar(Some(length)) => length as i32 + 4,
-        Type::Numeric(Some(Precision { precision, scale })) => (i32::from(precision) << 16 | i32::from(scale)) + 4,
+        Type::Numeric(Some(Precision { precision, scale })) => {
+            (i32::from(precision) << 16 | i32::from(scale) & SCALE_BITS as i32) + 4
+        }
         Type::Timestamp(Some(digits)) | Type::TimestampTz(Some(digits)) | Type::Time(Some(digits)) => {
             i32::from(digits.count())
         }

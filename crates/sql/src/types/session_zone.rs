@@ -13,21 +13,21 @@ use std::hash::{Hash, Hasher};
 /// The time zone of a session.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum SessionZone {
-    /// UTC, under one of its names.
+    /// UTC, under any of its names.
     #[default]
     Utc,
-    /// A zone without changes of its clocks: the seconds east of UTC.
+    /// A zone whose offset never changes, in seconds east of UTC.
     Fixed(i32),
-    /// A zone of the database of time zones.
+    /// A zone of the time zone database.
     Named(NamedZone),
 }
 
-/// A zone of the database of time zones. There is one object for each of the zones that sessions have used.
+/// A zone of the time zone database. There is one object for each name that a session has used.
 #[derive(Clone, Copy)]
 pub struct NamedZone(&'static Known);
 
 struct Known {
-    /// The name in the database, in its spelling there.
+    /// The zone's name in the database's own spelling.
     name: String,
     zone: TimeZone,
 }
@@ -63,28 +63,28 @@ impl fmt::Debug for SessionZone {
     }
 }
 
-/// The reason why a text names no zone.
+/// The reason why a text is no time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoZone {
     /// There is no zone of this name.
     Unknown,
-    /// The number of hours is beyond what zones can have.
+    /// The offset has more hours than a time zone can have.
     TooFar,
 }
 
-/// The names under which UTC's clocks show `UTC`.
+/// The names of UTC in lower case, for which the abbreviation is `UTC`.
 const UTC: [&str; 8] = ["utc", "etc/utc", "uct", "etc/uct", "zulu", "etc/zulu", "universal", "etc/universal"];
 
 /// The greatest number of hours between a zone and UTC, as in POSIX.
 const MOST_HOURS: u64 = 167;
 
 impl SessionZone {
-    /// Returns the zone for a value of `TimeZone`, and the value in the form in which it is shown. A value is a name of
-    /// the database of time zones, a number of hours east of UTC, or a zone in POSIX's notation without a summer time,
-    /// such as `<+02>-02` or `GMT-02:00`, whose sign is that of the west.
+    /// Parses a value of `TimeZone`. Returns the zone, and the value in the form that SHOW displays. A value is a name
+    /// of the time zone database, a number of hours east of UTC, or a zone in POSIX's notation without summer time,
+    /// such as `<+02>-02` or `GMT-02:00`, in which offsets are positive west of UTC.
     ///
     /// # Errors
-    /// If there is no such zone.
+    /// The text is no time zone.
     pub fn parse(text: &str) -> Result<(Self, String), NoZone> {
         let word = trim(text);
         let lower = word.to_ascii_lowercase();
@@ -101,8 +101,8 @@ impl SessionZone {
         Ok((zone, named.0.name.clone()))
     }
 
-    /// Returns the zone that stands behind AT TIME ZONE, or `None` if there is none: an abbreviation, a number whose
-    /// sign is that of the west, as in POSIX, or a name of the database.
+    /// Parses the zone of AT TIME ZONE: an abbreviation, an offset in POSIX's notation, which is positive west of UTC,
+    /// or a name of the time zone database. Returns `None` if there is no such zone.
     pub fn named(text: &str) -> Option<Self> {
         let (word, lower) = (trim(text), trim(text).to_ascii_lowercase());
         match Zone::parse(&lower)? {
@@ -112,13 +112,13 @@ impl SessionZone {
         }
     }
 
-    /// Returns the zone that is always this many seconds east of UTC, or `None` if there can be none.
+    /// Returns the zone that is always this many seconds east of UTC, or `None` if no zone may be so far from UTC.
     pub fn east(seconds: i64) -> Option<Self> {
         let fits = seconds.unsigned_abs() / 3600 <= MOST_HOURS;
         fits.then_some(if seconds == 0 { SessionZone::Utc } else { SessionZone::Fixed(seconds as i32) })
     }
 
-    /// Returns the name of a zone whose offset never changes in POSIX's notation, such as `<+02>-02`.
+    /// Returns the name of a zone in POSIX's notation, such as `<+02>-02`. The offset of the zone must never change.
     pub fn posix_name(self) -> String {
         let east = self.offset(0);
         let west = written_offset(-east);
@@ -128,7 +128,8 @@ impl SessionZone {
     }
 
     /// Returns the zone's offset at a moment, in seconds east of UTC. `micros` is in microseconds since 2000-01-01 UTC.
-    /// The offset is zero if the zone's clocks show a time that no timestamp has, and for an infinity.
+    /// The offset of an infinity is zero, and so is an offset that would lead to a local time outside
+    /// [`TIMESTAMP_RANGE`].
     #[inline]
     pub fn offset(self, micros: i64) -> i64 {
         let offset = match self {
@@ -140,14 +141,15 @@ impl SessionZone {
         if TIMESTAMP_RANGE.contains(&local) { offset } else { 0 }
     }
 
-    /// Returns what the zone's clocks show at a moment, in microseconds since 2000-01-01. An infinity stays one.
+    /// Returns the zone's local time at a moment, in microseconds since 2000-01-01. An infinity stays one.
     #[inline]
     pub fn to_local(self, micros: i64) -> i64 {
         micros + self.offset(micros) * SECOND
     }
 
-    /// Returns the moment at which the zone's clocks show a time. If they skip it, the offset before the change counts,
-    /// and if they show it twice, the one after it. An infinity stays one. The result may be out of range.
+    /// Returns the moment of a local time of the zone. If a change of the zone's clocks skips the local time, the
+    /// offset before the change is used; if it repeats the local time, the offset after the change. An infinity stays
+    /// one. The result may be out of range.
     #[inline]
     pub fn to_utc(self, local: i64) -> i64 {
         if matches!(local, i64::MIN | i64::MAX) {
@@ -161,7 +163,7 @@ impl SessionZone {
         local - offset * SECOND
     }
 
-    /// Whether the clocks of the zone show summer time at a moment.
+    /// Whether the zone has summer time at a moment.
     pub(crate) fn is_summer_time(self, micros: i64) -> bool {
         match (self, utc_timestamp(micros)) {
             (SessionZone::Named(NamedZone(known)), Some(moment)) => known.zone.to_offset_info(moment).dst().is_dst(),
@@ -169,7 +171,8 @@ impl SessionZone {
         }
     }
 
-    /// Returns the name of the zone's time at a moment, such as `CEST`, or `+02` if it has no name.
+    /// Returns the abbreviation of the zone's time at a moment, such as `CEST`, or the offset such as `+02` if there is
+    /// none.
     pub fn abbreviation(self, micros: i64) -> String {
         if let SessionZone::Named(NamedZone(known)) = self
             && let Some(moment) = utc_timestamp(micros)
@@ -183,7 +186,7 @@ impl SessionZone {
     }
 }
 
-/// Returns the zones of the database, with their names.
+/// Returns the zones of the time zone database, with their names.
 pub(crate) fn named_zones() -> impl Iterator<Item = (String, SessionZone)> {
     let names = jiff::tz::db().available().map(|name| name.to_string());
     names.filter_map(|name| SessionZone::parse(&name).ok().map(|(zone, _)| (name, zone)))
@@ -200,8 +203,8 @@ pub fn written_offset(seconds: i64) -> String {
     }
 }
 
-/// Returns the seconds east of UTC of a zone in POSIX's notation without a summer time: a name of letters, in angle
-/// brackets, or none, and the offset to the west.
+/// Parses a zone in POSIX's notation without summer time. Returns its seconds east of UTC. The notation consists of an
+/// optional name, which is letters or any text in angle brackets, and an offset, which is positive west of UTC.
 fn posix_seconds(word: &str) -> Option<i64> {
     let rest = match word.strip_prefix('<') {
         Some(quoted) => quoted.split_once('>')?.1,
@@ -222,7 +225,8 @@ fn posix_seconds(word: &str) -> Option<i64> {
 }
 
 impl NamedZone {
-    /// Returns the zone of the database with this name, whose lower case is `lower`.
+    /// Returns the zone with this name in the time zone database, or `None` if there is none. `lower` is the name in
+    /// lower case.
     fn get(name: &str, lower: &str) -> Option<Self> {
         static ALL: Mutex<BTreeMap<String, NamedZone>> = Mutex::new(BTreeMap::new());
         let mut all = ALL.lock().unwrap_or_else(|poison| poison.into_inner());

@@ -14,8 +14,8 @@ pub struct Styles {
     pub dates: DateStyle,
     /// The order in which the numbers of a date are parsed: the second part of `DateStyle`.
     pub order: DateOrder,
-    /// The time zone in which a `timestamptz` is written, and in which it is parsed if its text has none. Conversions
-    /// between `timestamptz` and types without a zone use it too.
+    /// The session's time zone. A `timestamptz` is written in this zone, and is parsed in it if the text contains no
+    /// zone. The zone also applies to conversions between `timestamptz` and types without a zone.
     pub zone: SessionZone,
     /// The notation in which an interval is written: the value of `IntervalStyle`.
     pub intervals: IntervalStyle,
@@ -24,8 +24,8 @@ pub struct Styles {
     /// The number of significant digits by which the output of a float is shorter than the type's full precision, for
     /// `extra_float_digits` of zero or less. `None` writes the shortest number that parses to the same float.
     pub fewer_digits: Option<u8>,
-    /// The moment for which `now`, `today` and the like stand, in microseconds since 2000-01-01 UTC; `None` stands for
-    /// the moment at which the word is read.
+    /// The moment for which the words `now`, `today` and the like stand, in microseconds since 2000-01-01 UTC. If it is
+    /// `None`, they stand for the moment at which they are parsed.
     pub moment: Option<i64>,
 }
 
@@ -62,8 +62,8 @@ pub enum IntervalStyle {
 }
 
 impl Styles {
-    /// Makes the styles from the values of the settings, each in its normal form: those of `DateStyle`, `TimeZone`,
-    /// `IntervalStyle`, `bytea_output` and `extra_float_digits`.
+    /// Makes the styles from the values of the settings `DateStyle`, `TimeZone`, `IntervalStyle`, `bytea_output` and
+    /// `extra_float_digits`, each in its normal form.
     pub(crate) fn of([date_style, time_zone, interval_style, bytea_output, extra_float_digits]: [&str; 5]) -> Self {
         let (dates, order) = date_style.split_once(", ").unwrap_or((date_style, "MDY"));
         let digits: i8 = extra_float_digits.parse().unwrap_or(1);

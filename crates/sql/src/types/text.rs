@@ -29,7 +29,7 @@ pub fn encode_text(value: &Value<'_>, ty: Type, styles: Styles, out: &mut BytesM
             None => number::write_float(value, *value, 15, out),
             Some(fewer) => number::write_rounded(*value, 15 - i32::from(fewer), out),
         },
-        Value::Numeric(value) => number::write_numeric(*value, out),
+        Value::Numeric(value) => number::write_numeric(value, out),
         Value::Text(value) => {
             out.put_slice(value.as_bytes());
             if let Type::Char(length) = ty {

@@ -1,29 +1,21 @@
 //! Functions of values that do not depend on a format: the type of a value, and the value of a number literal.
 
 use super::{Styles, decode_text};
-use hotrow_storage::{Decimal, Element, Type, Value};
+use crate::SqlError;
+use hotrow_storage::{Element, Type, Value};
 
-/// Returns a numeric with a positive sign if it is zero, since a numeric has only one zero.
-pub(crate) fn without_negative_zero(mut value: Decimal) -> Decimal {
-    if value.is_zero() {
-        value.set_sign_positive(true);
-    }
-    value
-}
-
-/// Returns the value of a number literal, as the first of integer, bigint and numeric that can represent it. Returns
-/// `None` if none can.
-pub fn number_literal(text: &str) -> Option<Value<'static>> {
+/// Returns the value of a number literal, as the first of integer, bigint and numeric that can represent it.
+///
+/// # Errors
+/// 22P02 if the text is no number. 22003 if it has more digits than a numeric can have.
+pub fn number_literal(text: &str) -> Result<Value<'static>, SqlError> {
     if let Ok(value) = text.parse::<i32>() {
-        return Some(Value::Int4(value));
+        return Ok(Value::Int4(value));
     }
     if let Ok(value) = text.parse::<i64>() {
-        return Some(Value::Int8(value));
+        return Ok(Value::Int8(value));
     }
-    match decode_text(Type::Numeric(None), text, Styles::default()) {
-        Ok(Value::Numeric(value)) => Some(Value::Numeric(without_negative_zero(value))),
-        _ => None,
-    }
+    decode_text(Type::Numeric(None), text, Styles::default()).map(Value::into_owned)
 }
 
 /// Returns the type of a value, without modifiers, or `None` for NULL.
@@ -69,8 +61,8 @@ pub fn type_name(ty: Option<Type>) -> String {
     }
 }
 
-/// Returns a type without length, precision and scale. `char(n)` and `varchar(n)` become text, also as the types of
-/// elements.
+/// Returns a type without its length, precision, scale and digits of seconds. `char(n)` and `varchar(n)` become `text`.
+/// An array's element type is changed in the same way.
 pub(crate) fn without_modifier(ty: Type) -> Type {
     match ty {
         Type::Numeric(_) => Type::Numeric(None),

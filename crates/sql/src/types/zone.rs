@@ -95,7 +95,7 @@ pub(super) fn utc_offset_seconds(zone: &TimeZone, micros: i64) -> Option<i64> {
     Some(i64::from(zone.to_offset(utc_timestamp(micros)?).seconds()))
 }
 
-/// Returns the offset of a zone at a local time, as [`Zone::offset_seconds`] does.
+/// Returns the offset of a zone at a local time, in seconds east of UTC, as [`Zone::offset_seconds`] does.
 pub(super) fn civil_offset_seconds(zone: &TimeZone, micros: i64) -> Option<i64> {
     let civil = TimeZone::UTC.to_datetime(utc_timestamp(micros)?);
     let offset = match zone.to_ambiguous_timestamp(civil).offset() {

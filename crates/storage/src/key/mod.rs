@@ -10,7 +10,7 @@
 //! | not NULL (nullable columns only) | `00` before the value |
 //! | boolean, integers, date, timestamp | big-endian, sign bit flipped |
 //! | float | big-endian; all bits flipped if negative, the sign bit otherwise; −0 as 0, NaN greatest |
-//! | numeric | sign, decimal exponent, digits (see [`KeyBuilder::push`]) |
+//! | numeric | kind (−∞, negative, zero, positive, ∞, NaN), decimal exponent, digits plus one, `00`; all after the kind inverted if negative |
 //! | text, json, jsonb, bytea | bytes with `00` escaped as `00 FF`, closed by `00 00`; `char(n)` without end blanks |
 //! | uuid | its 16 bytes |
 //!
@@ -19,9 +19,31 @@
 mod values;
 
 use crate::{Column, Interval, RowRef, Type, Value};
-use rust_decimal::Decimal;
+use hotrow_numeric::{Numeric, Significant};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
+
+/// The bytes of numbers in keys.
+mod number {
+    // The first byte: what the number is. `NaN` is greater than everything else.
+    pub(super) const NEGATIVE_INFINITY: u8 = 0;
+    pub(super) const NEGATIVE: u8 = 1;
+    pub(super) const ZERO: u8 = 2;
+    pub(super) const POSITIVE: u8 = 3;
+    pub(super) const INFINITY: u8 = 4;
+    pub(super) const NAN: u8 = 5;
+
+    /// The least exponent that takes one byte.
+    pub(super) const SHORT_MIN: i32 = -100;
+    /// The greatest exponent that takes one byte.
+    pub(super) const SHORT_MAX: i32 = 100;
+    /// The byte of the exponent 0.
+    pub(super) const SHORT_ZERO: i32 = 128;
+    /// The byte before an exponent of four bytes, which is less than those of one byte.
+    pub(super) const BELOW: u8 = 0;
+    /// The byte before an exponent of four bytes, which is greater than those of one byte.
+    pub(super) const ABOVE: u8 = u8::MAX;
+}
 
 /// The key of a record or of an index entry. It takes 32 bytes, and no allocation up to 24 key bytes.
 #[derive(Clone, Debug)]
@@ -432,7 +454,7 @@ impl KeyBuilder {
             Value::Interval(value) => self.extend(&value.ordered()),
             Value::Float4(value) => self.push_float(f64::from(*value)),
             Value::Float8(value) => self.push_float(*value),
-            Value::Numeric(value) => self.push_decimal(*value),
+            Value::Numeric(value) => self.push_numeric(value),
             Value::Text(text) if matches!(ty, Type::Char(_)) => self.push_string(text.trim_end_matches(' ').as_bytes()),
             Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => self.push_string(text.as_bytes()),
             Value::Bytea(bytes) => self.push_string(bytes),
@@ -484,17 +506,30 @@ impl KeyBuilder {
         self.extend(&ordered.to_be_bytes());
     }
 
-    fn push_decimal(&mut self, value: Decimal) {
-        let value = value.normalize();
-        if value.is_zero() {
-            return self.extend(&[1]);
+    /// Appends a number: its kind, and for a number other than zero the power of ten before its first digit, and its
+    /// digits. Those of a negative number are inverted, so that greater ones come first.
+    fn push_numeric(&mut self, value: &Numeric) {
+        let Some(Significant { negative, digits, exponent }) = value.significant() else {
+            return self.extend(&[match value.sign() {
+                0 => number::NAN,
+                ..0 => number::NEGATIVE_INFINITY,
+                _ => number::INFINITY,
+            }]);
+        };
+        if digits.is_empty() {
+            return self.extend(&[number::ZERO]);
         }
-        let digits = value.mantissa().unsigned_abs().to_string();
-        let exponent = digits.len() as i32 - value.scale() as i32;
-        let flip = if value.is_sign_negative() { 0xFF } else { 0 };
-        self.extend(&[if value.is_sign_negative() { 0 } else { 2 }]);
-        self.extend(&[(exponent + 128) as u8 ^ flip]);
-        for digit in digits.trim_end_matches('0').bytes() {
+        let flip = if negative { 0xFF } else { 0 };
+        self.extend(&[if negative { number::NEGATIVE } else { number::POSITIVE }]);
+        match exponent {
+            number::SHORT_MIN..=number::SHORT_MAX => self.extend(&[(exponent + number::SHORT_ZERO) as u8 ^ flip]),
+            _ => {
+                let beyond = if exponent > 0 { number::ABOVE } else { number::BELOW };
+                self.extend(&[beyond ^ flip]);
+                self.extend(&(exponent as u32 ^ 1 << 31).to_be_bytes().map(|byte| byte ^ flip));
+            }
+        }
+        for digit in digits.bytes() {
             self.extend(&[(digit - b'0' + 1) ^ flip]);
         }
         self.extend(&[flip]);
@@ -551,8 +586,37 @@ mod tests {
         check_order(Type::Float8, &floats.map(Value::Float8));
         let texts = ["", "a", "a\0", "a\0b", "a\u{1}", "ab", "b", "long enough to leave the inline bytes"];
         check_order(Type::Text, &texts.map(Value::text));
-        let decimals =
-            ["-100.5", "-100.4", "-20", "-0.5", "-0.05", "0", "0.001", "0.01", "0.1", "0.11", "9", "10", "99.9"];
+        let decimals = [
+            "-Infinity",
+            "-1e1000",
+            "-1e101",
+            "-1e100",
+            "-100.5",
+            "-100.4",
+            "-20",
+            "-0.5",
+            "-0.05",
+            "-1e-101",
+            "-2e-1000",
+            "-1e-1000",
+            "0",
+            "1e-16000",
+            "1e-102",
+            "1e-101",
+            "0.001",
+            "0.01",
+            "0.1",
+            "0.11",
+            "9",
+            "10",
+            "99.9",
+            "1e100",
+            "1e101",
+            "1e102",
+            "1e131071",
+            "Infinity",
+            "NaN",
+        ];
         check_order(Type::Numeric(None), &decimals.map(decimal));
     }
 

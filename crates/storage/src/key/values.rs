@@ -1,8 +1,8 @@
 //! Decodes a key back into the values that it was made of.
 
-use super::{Key, KeySpec};
+use super::{Key, KeySpec, number};
 use crate::{ArrayBuilder, Interval, Type, Value};
-use rust_decimal::Decimal;
+use hotrow_numeric::{Numeric, Significant};
 
 impl KeySpec {
     /// Returns the values of a key that this rule made, for people. The key may be a prefix: then these are the values
@@ -45,7 +45,7 @@ impl Bytes<'_> {
             Type::Int8 => Value::Int8(self.int8()?),
             Type::Float4 => Value::Float4(self.float()? as f32),
             Type::Float8 => Value::Float8(self.float()?),
-            Type::Numeric(_) => Value::Numeric(self.decimal()?),
+            Type::Numeric(_) => Value::Numeric(self.numeric()?),
             Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Name => {
                 Value::Text(String::from_utf8(self.string()?).ok()?.into())
             }
@@ -84,23 +84,28 @@ impl Bytes<'_> {
         Some(f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered }))
     }
 
-    fn decimal(&mut self) -> Option<Decimal> {
-        let [sign] = self.take()?;
-        if sign == 1 {
-            return Some(Decimal::ZERO);
-        }
-        let flip = if sign == 0 { 0xFF } else { 0 };
-        let [exponent] = self.take()?;
+    fn numeric(&mut self) -> Option<Numeric> {
+        let [kind] = self.take()?;
+        let negative = match kind {
+            number::NEGATIVE_INFINITY => return Some(Numeric::NEGATIVE_INFINITY),
+            number::ZERO => return Some(Numeric::ZERO),
+            number::INFINITY => return Some(Numeric::INFINITY),
+            number::NAN => return Some(Numeric::NAN),
+            kind => kind == number::NEGATIVE,
+        };
+        let flip = if negative { 0xFF } else { 0 };
+        let [short] = self.take()?;
+        let exponent = match short ^ flip {
+            number::ABOVE | number::BELOW => {
+                (u32::from_be_bytes(self.take::<4>()?.map(|byte| byte ^ flip)) ^ 1 << 31) as i32
+            }
+            short => i32::from(short) - number::SHORT_ZERO,
+        };
         let end = self.0.iter().position(|&byte| byte == flip)?;
         let (digits, rest) = self.0.split_at(end);
         self.0 = &rest[1..];
-        let digit = |&byte: &u8| i128::from((byte ^ flip).wrapping_sub(1));
-        let mantissa =
-            digits.iter().map(digit).try_fold(0_i128, |sum, digit| sum.checked_mul(10)?.checked_add(digit))?;
-        let scale = digits.len() as i32 - (i32::from(exponent ^ flip) - 128);
-        let mantissa = if sign == 0 { -mantissa } else { mantissa };
-        let whole = 10_i128.checked_pow(scale.min(0).unsigned_abs())?;
-        Decimal::try_from_i128_with_scale(mantissa.checked_mul(whole)?, scale.max(0).unsigned_abs()).ok()
+        let digits = digits.iter().map(|&byte| char::from((byte ^ flip).wrapping_sub(1).wrapping_add(b'0'))).collect();
+        Numeric::from_significant(&Significant { negative, digits, exponent }).ok()
     }
 
     fn string(&mut self) -> Option<Vec<u8>> {
@@ -144,7 +149,9 @@ mod tests {
             (Type::Float8, [-1e300, -0.1, 0.0, 1e-300].map(Value::Float8).to_vec()),
             (
                 Type::Numeric(None),
-                ["-100.5", "-20", "-0.05", "0", "0.001", "9", "10", "12345.678"].map(decimal).to_vec(),
+                ["-Infinity", "-1e-300", "-100.5", "-20", "-0.05", "0", "0.001", "9", "10", "12345.678", "1e99", "NaN"]
+                    .map(decimal)
+                    .to_vec(),
             ),
             (Type::Text, ["", "a", "a\0b\0", "ü", "long enough to leave the inline bytes"].map(Value::text).to_vec()),
             (Type::Bytea, vec![Value::Bytea(vec![0, 0xFF, 0, 0].into())]),

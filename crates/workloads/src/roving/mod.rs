@@ -2,8 +2,8 @@
 //! that grows at its end, as a history or a log does.
 //!
 //! All transactions append to one table, and read its newest rows. So there is always one page that all of them want;
-//! when the page is full, another page takes its place, and nobody comes back to the old one. Keys are drawn from a
-//! sequence outside of transactions, as in SQL. The rows that transactions read are the newest ones that have
+//! when the page is full, another page takes its place, and no transaction comes back to the old one. Keys are drawn
+//! from a sequence outside of transactions, as in SQL. The rows that transactions read are the newest ones that have
 //! committed, so reads seldom wait for appends.
 
 mod consistency;

@@ -28,7 +28,7 @@ pub struct Options {
 pub struct Client {
     rng: Rng,
     scale: u64,
-    /// The accounts of each branch.
+    /// The number of accounts of each branch.
     accounts: u64,
     next: Deposit,
     committed: u64,

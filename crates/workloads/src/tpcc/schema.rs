@@ -51,7 +51,7 @@ fn int(name: &str) -> Column {
     Column::new(name, Type::Int4)
 }
 
-fn decimal(name: &str, precision: u8, scale: u8) -> Column {
+fn decimal(name: &str, precision: u16, scale: i16) -> Column {
     Column::new(name, Type::Numeric(Some(Precision { precision, scale })))
 }
 

@@ -83,7 +83,8 @@ pub(super) fn ten_updates(threads: u64, hot_records: u64, hot_ops: u64, position
 /// The options of transactions on the paper's hot rows: two operations come first, on 64 rows.
 pub(super) const ON_64_HOT_ROWS: &str = "--hot-records 64 --hot-ops 2 --hot-position first";
 
-/// The option by which threads look for work for as long as they have none, as on the paper's machine.
+/// The option with which threads without work look for some for a second before they sleep: in effect always, as on the
+/// paper's machine.
 const NEVER_SLEEP: &str = "--spin-us 1000000";
 
 /// Returns the options for a number of threads, some of which are concurrency-control threads under ORTHRUS.

@@ -16,10 +16,11 @@ pub(super) const SLI: &str = "sli";
 /// The option with which an inherited lock that the next transaction has not used is released, as in the paper.
 pub(super) const AS_PRINTED: &str = "--momentum 0";
 
-/// The options with which every lock counts as hot besides, so that inheritance is seen without contention.
+/// The options with which, in addition, every lock counts as hot, so that inheritance is seen without contention.
 pub(super) const ALL_HOT: &str = "--hot-percent 0 --momentum 0";
 
-/// The options with which inherited locks are kept for some transactions that do not use them: the engine's own.
+/// The options with which an inherited lock is kept although some transactions do not use it: none, since that is the
+/// engine's default.
 pub(super) const WITH_MOMENTUM: &str = "";
 
 /// The names of the bars that claims speak of.

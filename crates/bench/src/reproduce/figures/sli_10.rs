@@ -25,7 +25,7 @@ pub(super) static FIGURE: Figure = Figure {
     claims: &CLAIMS,
 };
 
-/// The panels of hot locks, of all, and of hot locks with momentum.
+/// The panels in which hot locks are inherited, in which all locks are, and in which hot locks are, with momentum.
 const HOT: &str = "a";
 const ALL: &str = "b";
 const MOMENTUM: &str = "c";

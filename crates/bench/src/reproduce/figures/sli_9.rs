@@ -27,7 +27,7 @@ const INVALIDATED: &str = "invalidated";
 const DISCARDED: &str = "discarded";
 const RELEASED: &str = "not passed on";
 
-/// The outcomes of locks that are passed on.
+/// The outcomes of a lock that a transaction passes on.
 const PASSED: [&str; 3] = [USED, INVALIDATED, DISCARDED];
 
 /// The panels of hot locks, and of all.

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use hotrow_sql::types::{decode_binary, encode_binary};
-use hotrow_storage::{Decimal, Type as ColumnType, Value};
+use hotrow_storage::{Numeric, Type as ColumnType, Value};
 use std::error::Error;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
@@ -15,7 +15,7 @@ pub(super) type Cents = Fixed<2>;
 
 impl<const SCALE: u32> ToSql for Fixed<SCALE> {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        encode_binary(&Value::Numeric(Decimal::new(self.0, SCALE)), ColumnType::Numeric(None), out);
+        encode_binary(&Value::Numeric(Numeric::new(self.0, SCALE)), ColumnType::Numeric(None), out);
         Ok(IsNull::No)
     }
 
@@ -25,13 +25,15 @@ impl<const SCALE: u32> ToSql for Fixed<SCALE> {
 
 impl<'a, const SCALE: u32> FromSql<'a> for Fixed<SCALE> {
     fn from_sql(_: &Type, bytes: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        let Value::Numeric(mut value) = decode_binary(ColumnType::Numeric(None), bytes)? else {
+        let Value::Numeric(sent) = decode_binary(ColumnType::Numeric(None), bytes)? else {
             return Err("it is no decimal".into());
         };
-        let sent = value;
-        value.rescale(SCALE);
-        match i64::try_from(value.mantissa()) {
-            Ok(units) if value == sent => Ok(Self(units)),
+        let units = sent.to_decimal().and_then(|mut decimal| {
+            decimal.rescale(SCALE);
+            i64::try_from(decimal.mantissa()).ok()
+        });
+        match units {
+            Some(units) if Numeric::new(units, SCALE) == sent => Ok(Self(units)),
             _ => Err(format!("{sent} is not a decimal with {SCALE} digits after the point").into()),
         }
     }

@@ -12,12 +12,12 @@ use hotrow_workloads::{ClientIdentity, Violation, Workload};
 
 const BALANCE: usize = 0;
 const ADD: usize = 1;
-/// The position of the CALL, which is the only statement with `--by call`.
+/// The position of the CALL, which is the only prepared statement with `--by call`.
 const CALL: usize = 0;
 
 /// The procedure of a transfer. Like the template's, it locks both accounts in the order of their numbers, and changes
-/// nothing if the accounts are one, the amount is not positive, or the balance does not suffice. `moved` says whether
-/// the amount was moved; it is NULL if an account is missing.
+/// nothing if the two accounts are the same, the amount is not positive, or the balance does not suffice. `moved` says
+/// whether the amount was moved; it is NULL if an account is missing.
 const TRANSFER: ServerProcedure = ServerProcedure {
     name: "transfer",
     signature: "transfer(integer, integer, bigint)",

@@ -3,11 +3,11 @@
 //! | broken | fails |
 //! | --- | --- |
 //! | `tell` does not compare the numbers of the transactions | the first |
-//! | `tell` wakes nobody | both |
+//! | `tell` wakes no transaction | both |
 //! | `register` asks a list that was closed | both |
 //! | `register` takes an earlier transaction's list for this one's | the first |
 //! | `register` believes a status that is the next transaction's | the second |
-//! | who is broken (AbortNow) is resolved when it has heard of all | both |
+//! | a transaction that must abort (AbortNow) counts as resolved when it has heard of all | both |
 
 use super::super::clock::Clock;
 use super::super::transactions::{Dependencies, Registered, Transactions};
@@ -92,8 +92,8 @@ fn an_answer_that_is_late_is_nobody_elses() {
                 match asking.transactions.register(late, two) {
                     Registered::Pending => {
                         let before = asking.transactions.dependencies(late);
-                        let told = is_answered.load(Ordering::Acquire);
-                        assert!(told || before == Dependencies::Open, "{before:?} before the answer");
+                        let answered = is_answered.load(Ordering::Acquire);
+                        assert!(answered || before == Dependencies::Open, "{before:?} before the answer");
                         assert_eq!(asking.wait(late, &waiter), heard(second));
                     }
                     Registered::Committed => assert!(second),

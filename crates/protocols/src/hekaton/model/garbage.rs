@@ -4,7 +4,7 @@
 //! | broken | fails |
 //! | --- | --- |
 //! | `begin` draws the read time before it publishes what it may read | the first |
-//! | a version that somebody reads counts as dead | the first |
+//! | a version that a transaction reads counts as dead | the first |
 //! | a version is retired without being unlinked | both |
 
 use super::{Scene, check, together, waiter};

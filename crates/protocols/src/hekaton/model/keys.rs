@@ -3,13 +3,13 @@
 //!
 //! | broken | fails |
 //! | --- | --- |
-//! | `claim` does not look again when somebody has decided since it began | the first |
-//! | `claim` passes those behind that are active | the second |
-//! | `keep_key` does not note the key, or passes by one who is about to delete the row | the third |
-//! | `keep_key` takes a newer version for one that stays, which the writer has deleted and committed meanwhile | the third, in its long form |
-//! | a deletion whose insert is taken back does not look for those that keep the key | the third |
+//! | `claim` does not look again when a transaction has decided since it began | the first |
+//! | `claim` passes by active transactions whose versions are behind | the second |
+//! | `keep_key` does not note the key, or passes by a transaction that is about to delete the row | the third |
+//! | `keep_key` takes a newer version for one that stays, though the writer has deleted it and committed meanwhile | the third, in its long form |
+//! | a deletion whose insert is taken back does not look for the keepers of the key | the third |
 //! | a key that was kept is not looked for again at the end | the third |
-//! | a deletion does not look for those that keep the key | the third |
+//! | a deletion does not look for the keepers of the key | the third |
 //! | a version is not linked if the one that it replaces went with its key | the fourth, in its long form |
 
 use super::read_locks::transact;

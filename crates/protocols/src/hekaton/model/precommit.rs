@@ -6,7 +6,7 @@
 //! | the timestamp is drawn while the status says active | it |
 //! | a helper's exchange does not carry the transaction's number | it |
 //! | `look` reads the id before the status | it |
-//! | `look` takes one that wants a timestamp for an active one | it |
+//! | `look` takes a transaction that wants a timestamp for an active one | it |
 
 use super::super::clock::{Clock, Timestamp};
 use super::super::status::State;

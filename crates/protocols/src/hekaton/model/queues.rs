@@ -3,13 +3,13 @@
 //!
 //! | broken | fails |
 //! | --- | --- |
-//! | `leave`, or `release`, calls nobody | both |
-//! | whoever leaves because its wait was cut stays in the queue | the first |
-//! | a transaction that comes goes before those that wait | the first |
+//! | `leave`, or `release`, calls no waiter | both |
+//! | a transaction whose wait was cut short stays in the queue | the first |
+//! | a transaction that comes goes before the waiting ones | the first |
 //! | a transaction that finds a row free does not look whether others came before | the first |
 //! | `call_after` does not look whether the holder has ended | the second |
 //! | `call_after` does not look whether the holder has given up locks since | the second |
-//! | `lock_to_write` does not look again after it has noted whom it met | the second, in its long form |
+//! | `lock_to_write` does not look again after it has noted which transaction it met | the second, in its long form |
 
 use super::{Scene, check, waiter};
 use hotrow_storage::IndexKind;

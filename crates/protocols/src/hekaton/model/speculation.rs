@@ -4,8 +4,8 @@
 //! | broken | fails |
 //! | --- | --- |
 //! | `Look::depends_on` takes on no dependency | the second |
-//! | `commit` does not wait for those that it depends on | the second |
-//! | who aborts tells its dependents that it has committed | the first |
+//! | `commit` does not wait for the transactions that it depends on | the second |
+//! | a transaction that aborts tells its dependents that it has committed | the first |
 
 use super::{Scene, check, together, waiter};
 use hotrow_storage::IndexKind;

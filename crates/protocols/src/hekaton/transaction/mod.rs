@@ -239,8 +239,9 @@ impl HekatonTransaction {
     }
 
     /// Commits a transaction that has changed something: takes its end timestamp, validates what was read, waits for
-    /// the transactions that it depends on, and makes the changes known.
-    fn commit_changes(&mut self) -> Result<Option<Position>, Abort> {
+    /// the transactions that it depends on, and makes the changes known. Returns the position of the log for which the
+    /// commit waits, and the nanoseconds in which the changes were handed to the log, or zero if they are not measured.
+    fn commit_changes(&mut self) -> Result<(Option<Position>, u64), Abort> {
         let shared = self.shared.clone();
         let me = self.reader.look.me;
         if let Some(read_time) = self.reader.fixed.filter(|_| self.reader.reads.has_walks()) {
@@ -273,18 +274,17 @@ impl HekatonTransaction {
                 sink.append(End::At(end_time.0), &mut changes.into_iter(), &self.waits.waiter)
             })
         });
-        self.reader.look.statistics.log.add_commit(append_ns, 0);
         // From here to the last word without leaving the epoch: another transaction may replace a new version and
         // collect it meanwhile.
         shared.transactions.commit(me, end_time);
         self.changes.finish(&self.database, guard, end_time, &mut self.sweeper);
         self.end();
-        Ok(handed)
+        Ok((handed, append_ns))
     }
 
     /// Commits a transaction that has changed nothing. Its reads were at one time, or each at a time of its own, or are
-    /// locked now, so nothing needs to be validated.
-    fn commit_reads(&mut self) -> Result<Option<Position>, Abort> {
+    /// locked now, so nothing needs to be validated. Returns what [`commit_changes`](Self::commit_changes) does.
+    fn commit_reads(&mut self) -> Result<(Option<Position>, u64), Abort> {
         let (guard, me) = (self.participant.guard(), self.reader.look.me);
         let release = |_, _, words: &Words| {
             record_locks::release_write(words, me);
@@ -297,7 +297,7 @@ impl HekatonTransaction {
         self.wait_for_dependencies()?;
         let handed = self.database.redo().map(|sink| sink.appended());
         self.end();
-        Ok(handed)
+        Ok((handed, 0))
     }
 
     /// Ends the transaction. Its id is in no version any more.
@@ -550,10 +550,11 @@ impl Transaction for HekatonTransaction {
         self.enter()?;
         // A table that is put in another one's place is a change, though no row of it is in the log.
         let has_changes = !self.changes.is_empty() || !self.reader.owned.is_empty();
-        let handed = together(|| if has_changes { self.commit_changes() } else { self.commit_reads() })?;
+        let committed = together(|| if has_changes { self.commit_changes() } else { self.commit_reads() });
+        let (handed, append_ns) = committed?;
         let (timed, waiter) = (self.reader.look.statistics.timed && handed.is_some(), &self.waits.waiter);
         let (durable, wait_ns) = log_step(timed, waiter, || self.database.wait_durable(handed, waiter));
-        self.reader.look.statistics.log.add_commit(0, wait_ns);
+        self.reader.look.statistics.log.add_commit(append_ns, wait_ns);
         durable?;
         Ok(())
     }

@@ -334,7 +334,7 @@ impl Requester {
                     Queued { waiter: self.id, mode: mode.name(), target: target.clone(), parked: &self.parked };
                 policy.queued(request, &blockers);
             }
-            let told = P::LISTS.then(|| (mode, target.clone()));
+            let listed = P::LISTS.then(|| (mode, target.clone()));
             let parked = self.parked.clone();
             let mut wakes = Wakes::new();
             head.enqueue(place, Waiting { owner: self.id, mode: wanted, upgrade, target, parked });
@@ -343,7 +343,7 @@ impl Requester {
             }
             drop(heads);
             wake(wakes);
-            return self.wait(name, upgrade, told, policy, statistics);
+            return self.wait(name, upgrade, listed, policy, statistics);
         }
         head.grant(self.id, wanted, upgrade);
         drop(heads);
@@ -365,7 +365,7 @@ impl Requester {
         &mut self,
         name: Name,
         upgrade: bool,
-        told: Option<(Mode, LockTarget)>,
+        listed: Option<(Mode, LockTarget)>,
         policy: &P,
         statistics: &mut Statistics,
     ) -> Result<Acquired, Abort> {
@@ -373,7 +373,7 @@ impl Requester {
         self.standing.waits(start);
         let unwinding = Unwinding { requester: self, name, upgrade, policy };
         let waiter = self.parked.waiter();
-        let closed = told.and_then(|(mode, target)| {
+        let closed = listed.and_then(|(mode, target)| {
             let standing = self.standing;
             policy.begins_to_wait(self, Request { parked: &self.parked, target, mode, standing }, name)
         });

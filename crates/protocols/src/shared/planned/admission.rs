@@ -28,8 +28,8 @@ pub trait LateLocks: Send + 'static {
     /// plan.
     const LOCKS_MADE: bool = false;
 
-    /// Whether the engine implements [`add_rows`](Self::add_rows), because a lock that is asked for by itself costs it
-    /// much. Such an engine's records carry no locks.
+    /// Whether the engine implements [`add_rows`](Self::add_rows), because requests for single locks are expensive for
+    /// it. The records of such an engine carry no locks.
     const ADDS_TOGETHER: bool = false;
 
     /// Whether locks can be added in this partition at all. In other partitions no record is made for a row that is
@@ -49,8 +49,8 @@ pub trait LateLocks: Send + 'static {
         row: PlannedRow<Self::Header>,
     ) -> bool;
 
-    /// Adds the locks of several rows, of which none is in the plan, as far as each can be had. The plan has the rows
-    /// afterwards whose locks were added.
+    /// Adds the locks of several rows, of which none is in the plan, as far as the locks can be had. The rows whose
+    /// locks were added are in the plan afterwards. By default the call adds none.
     fn add_rows(&mut self, _plan: &mut Plan<Self::Header>, _rows: &[PlannedRow<Self::Header>]) {}
 
     /// Locks a record exclusively that the transaction has just made, for a key that had none. The record is about to
@@ -77,19 +77,19 @@ pub trait LateLocks: Send + 'static {
 
 /// The locking of a planned engine: one object per transaction in flight.
 pub trait Admission: LateLocks {
-    /// Returns the properties of rows that a plan must find out for the engine.
+    /// Returns the properties of rows that a plan must determine for the engine.
     fn needs(&self) -> Needs;
 
-    /// Begins a transaction whose reports go under `label`. The caller calls this before [`admit`](Self::admit), and
-    /// also for transactions without a plan.
+    /// Begins a transaction, which reports name `label`. The caller calls this before [`admit`](Self::admit), and also
+    /// for transactions without a plan.
     fn begin(&mut self, _label: u32) {}
 
     /// Asks for all locks of the plan in one step, and returns when all of them are granted. The plan was made of
-    /// `accesses`: its first rows are those of the accesses, but for tables that are constant or do not exist.
+    /// `accesses`: its first rows are the rows of `accesses`, except those in tables that are constant or do not exist.
     ///
     /// # Errors
-    /// The wait lasted for `limit`, or was cancelled; or a counter is exhausted. Nothing is asked for any more. The
-    /// same holds if the wait unwinds.
+    /// If the wait lasted for `limit` or was cancelled, or if a counter is exhausted. All requests are withdrawn then,
+    /// as they are if the wait unwinds.
     fn admit(
         &mut self,
         scene: Scene<'_, Self::Header>,
@@ -99,11 +99,11 @@ pub trait Admission: LateLocks {
         statistics: &mut Statistics,
     ) -> Result<(), Abort>;
 
-    /// Called when the transaction has the database alone, and has brought no plan. Waits until nothing is left of the
-    /// transactions that are over.
+    /// Waits until nothing is left of transactions that have ended, such as messages on their way. The frame calls this
+    /// for a transaction without a plan, once it has the database to itself.
     ///
     /// # Errors
-    /// Fails if the wait lasted for `limit`, or was cancelled.
+    /// If the wait lasted for `limit`, or was cancelled.
     fn alone(&mut self, _limit: Duration, _statistics: &mut Statistics) -> Result<(), Abort> {
         Ok(())
     }

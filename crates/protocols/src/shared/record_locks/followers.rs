@@ -172,14 +172,14 @@ impl Graph {
                 node.followers.retain(|follower| *follower != number);
             }
         }
-        let mut told = Vec::new();
+        let mut members = Vec::new();
         for follower in followers {
             if let Some(node) = self.nodes.get_mut(&follower) {
                 node.leaders.retain(|edge| edge.leader != number);
                 node.member.leaders.store(node.leaders.len(), Ordering::Release);
-                told.push(node.member.clone());
+                members.push(node.member.clone());
             }
         }
-        told
+        members
     }
 }

@@ -463,10 +463,10 @@ impl<L: RecordLock> RetiredRows<L> {
         let Some(number) = part.number.take() else { return };
         let mut state = self.state();
         let was_doomed = part.member.is_doomed();
-        let mut told = Vec::new();
+        let mut doomed = Vec::new();
         match is_committed {
             true => self.committed(&mut state, number, part),
-            false => told = state.doom(number),
+            false => doomed = state.doom(number),
         }
         let followers = state.graph.remove(number);
         drop(state);
@@ -479,7 +479,7 @@ impl<L: RecordLock> RetiredRows<L> {
             };
             let _ = self.place(row).bound.fetch_update(Ordering::AcqRel, Ordering::Acquire, bound);
         }
-        wake(&told);
+        wake(&doomed);
         wake(&followers);
     }
 

@@ -155,20 +155,20 @@ impl WaitGraph {
     /// if `waiter` has a turn already.
     pub(crate) fn announce(&self, waiter: OwnerId) {
         let node = self.nodes.get(waiter);
-        let mut told = Edges::new();
+        let mut announced = Edges::new();
         loop {
             let mut wait = node.wait.lock();
             if wait.turn != 0 {
                 return;
             }
             // The transaction may have come to wait for others while its blockers were told.
-            if wait.edges.iter().all(|edge| told.contains(edge)) {
+            if wait.edges.iter().all(|edge| announced.contains(edge)) {
                 wait.turn = self.turns.fetch_add(1, Ordering::AcqRel) + 1;
                 return;
             }
-            told.clone_from(&wait.edges);
+            announced.clone_from(&wait.edges);
             drop(wait);
-            for edge in &told {
+            for edge in &announced {
                 let mut wait = self.nodes.get(edge.owner).wait.lock();
                 wait.waited_for = wait.waited_for.max(edge.number);
             }

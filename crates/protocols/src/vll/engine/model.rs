@@ -1,6 +1,6 @@
-//! Random interleavings of whole transactions, under `--cfg shuttle`, with each engine of the family: one that is alone
-//! in the database among planned ones, scanners among inserters, inserters who find their keys out as they run, and
-//! those who keep their locks among those who delete.
+//! Random interleavings of whole transactions, under `--cfg shuttle`, with each engine of the family: a transaction
+//! that is alone in the database among planned ones, scanners among inserters, inserters that learn their keys as they
+//! run, and transactions that keep their locks among transactions that delete.
 
 use crate::Instance;
 use crate::vll::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};

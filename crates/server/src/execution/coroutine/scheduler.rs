@@ -31,14 +31,14 @@ pub struct CoroutineScheduler {
     current: Mutex<Current>,
 }
 
-/// The inbox of a worker, as far as a [`CoroutineScheduler`] uses it: to make the worker resume a coroutine, or look at
-/// an idle connection.
+/// A worker's inbox, as a [`CoroutineScheduler`] uses it: to make the worker resume a coroutine, or check an idle
+/// connection.
 pub trait Wake: Send + Sync {
     /// Makes the worker resume the coroutine of the connection with this number. If the coroutine is not suspended, the
     /// call has no effect.
     fn wake(&self, number: usize);
 
-    /// Makes the worker look at the connection with this number, if it is idle, because there is something to send.
+    /// Makes the worker check the connection with this number, if it is idle, because there may be something to send.
     fn wake_idle(&self, number: usize);
 }
 
@@ -143,8 +143,8 @@ impl CoroutineScheduler {
 }
 
 impl IdleWaker for CoroutineScheduler {
-    /// Wakes the connection at its worker. If it is moving to another worker meanwhile, the message may be lost; but
-    /// the other worker looks at the connection when it has it.
+    /// Wakes the idle connection at its worker. If the connection is moving to another worker, the message may be lost,
+    /// but the other worker checks the connection when it gets it.
     fn wake_idle(&self) {
         let address = self.address();
         address.worker.wake_idle(address.number);

@@ -43,7 +43,7 @@ pub enum Message {
     Admit(ClientSlot),
     /// The coroutine of the connection with this number was woken, and is to be resumed.
     Wake(usize),
-    /// There is something to send on the connection with this number.
+    /// There may be something to send on the connection with this number, although its client has sent nothing.
     Look(usize),
     /// Another worker moves this idle connection to the worker.
     Adopt(Box<MovedConnection>),

@@ -68,7 +68,7 @@ enum Message {
     /// The messages that had come on the connection with this number are answered. The conversation is given back
     /// unless it is over.
     Answered(usize, Option<Box<Conversation>>),
-    /// There is something to send on the connection with this number.
+    /// There may be something to send on the connection with this number, although its client has sent nothing.
     Look(usize),
     /// The worker's thread is to end, because the server shuts down and all clients have left.
     End,

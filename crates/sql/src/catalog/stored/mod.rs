@@ -1,18 +1,18 @@
 //! Definitions as rows of a table, so that they are in the redo log and survive a restart.
 //!
-//! A database with a log keeps each committed definition as a row of a table that only this module knows. A
-//! transaction that changes definitions changes their rows too, before it commits: its redo record has its definitions
-//! and its rows, or neither. After a restart the catalog is made of the rows.
+//! A database with a log keeps each committed definition as a row of a table that only this module knows. A transaction
+//! that changes definitions changes their rows too, before it commits: its redo record contains the changes of both its
+//! definitions and its tables' rows. After a restart the catalog is made from the rows of definitions.
 //!
 //! A row has a kind, a name and a text in JSON. The text has a version, which a reader checks first. Expressions and
 //! queries are SQL texts, with the parts of their meaning that the text lacks. The binder binds them again after the
-//! restart. If a definition's text would be read as another one, its transaction cannot commit.
+//! restart. A transaction cannot commit if the text of one of its definitions would be read as a different definition.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `value` | types, styles, expressions, comments |
 //! | `table` | tables |
-//! | `other` | views, sequences, procedures, schemas, enumerated types, databases |
+//! | `other` | views, sequences, procedures, triggers, schemas, enumerated types, databases |
 //! | this file | the rows |
 
 mod other;
@@ -65,7 +65,8 @@ enum Kind {
     Schema,
 }
 
-/// The words of the kinds. In their order "enum" comes before what uses types.
+/// The words of the kinds, in the order of [`Kind`]. Rows are read in the alphabetical order of the words: enumerated
+/// types come before the definitions that use them.
 const KINDS: [(Kind, &str); 7] = [
     (Kind::Database, "database"),
     (Kind::Enum, "enum"),
@@ -85,17 +86,17 @@ pub struct Entry {
     text: Option<String>,
 }
 
-/// A text with its version.
+/// The text of a definition with the version of its form, as JSON.
 #[derive(Serialize, Deserialize)]
 struct Versioned<D> {
     version: u32,
-    /// The numbers of the definition's names in the system relations, in the order in which the definition lists the
+    /// The OIDs of the definition's names in the system relations, in the order in which the definition lists the
     /// names.
     numbers: Vec<u32>,
     definition: D,
 }
 
-/// The version of a text, whatever else is in the text.
+/// The version alone, which is read before the form of the rest is known.
 #[derive(Deserialize)]
 struct VersionOnly {
     version: u32,
@@ -248,12 +249,12 @@ fn with_numbers<D: Serialize>(definition: D, numbers: Vec<u32>) -> Result<String
         .map_err(|error| SqlError::new(state::INTERNAL_ERROR, format!("the definition cannot be stored: {error}")))
 }
 
-/// The definitions that the rows of a table have.
+/// The definitions that have been read from the rows of a table.
 #[derive(Debug, Default)]
 pub struct Definitions {
     /// The definitions. Those of tables and procedures have expressions that the binder has yet to bind.
     pub changes: Changes,
-    /// The numbers of names in the system relations.
+    /// The OIDs of names in the system relations.
     pub numbers: Vec<(String, u32)>,
     /// Databases other than this one: their names, their OIDs, and the tables of their definitions and sequences'
     /// places.
@@ -266,7 +267,7 @@ impl Definitions {
     /// Adds the definition of a row.
     ///
     /// # Errors
-    /// If the definition cannot be read. The error has the name of its object, and what is wrong with it.
+    /// If the definition cannot be read. The error consists of the name of the definition's object, and the reason.
     pub fn add(&mut self, row: RowRef<'_>, engine: &dyn Engine, catalog: &Catalog) -> Result<(), (String, String)> {
         let text_at = |at: usize| match row.value(at) {
             Value::Text(text) => text.into_owned(),
@@ -342,7 +343,10 @@ impl Definitions {
     }
 }
 
-/// Reads a text. Returns the definition, and the numbers of its names.
+/// Reads the text of a definition. Returns the definition, and the OIDs of its names.
+///
+/// # Errors
+/// If the text is damaged, or its version is not [`VERSION`].
 fn parsed<D: DeserializeOwned>(text: &str) -> Result<(D, Vec<u32>), String> {
     let unreadable = |error: serde_json::Error| format!("its text is damaged: {error}");
     let VersionOnly { version } = serde_json::from_str(text).map_err(unreadable)?;
@@ -353,7 +357,7 @@ fn parsed<D: DeserializeOwned>(text: &str) -> Result<(D, Vec<u32>), String> {
     Ok((read.definition, read.numbers))
 }
 
-/// Returns the name of an object for people: `table s.t`.
+/// Formats the kind and the name of an object for messages: `table s.t`.
 pub fn object_name(kind: &str, full_name: &str) -> String {
     let full_name = if kind == "procedure" { procedure::name_in(full_name) } else { full_name };
     let (schema, name) = schema::split(full_name);

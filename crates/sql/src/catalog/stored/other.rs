@@ -1,4 +1,4 @@
-//! Views, sequences, procedures, triggers, schemas and enumerated types as stored definitions.
+//! Views, sequences, procedures, triggers, schemas, enumerated types and databases as stored definitions.
 
 use super::value::{
     CommentForm, DefaultForm, MadeTypes, StylesForm, TypeForm, comment_forms, comments, text_of, value_of, word_of,
@@ -18,7 +18,7 @@ use crate::parse::utility::Utility;
 use crate::parse::{Parsed, parse, parse_query};
 use crate::schema::{RelationName, Schema, quoted};
 use crate::{OutputColumn, SqlError};
-use hotrow_storage::{EnumDefinition, Enumeration, Type};
+use hotrow_storage::{EnumDefinition, Enumeration};
 use hotrow_sync::Arc;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,8 @@ pub(super) struct ViewForm {
 }
 
 impl ViewForm {
+    /// Makes the stored form of a view.
+    ///
     /// # Errors
     /// 0A000 if the query cannot be stored.
     pub(super) fn of(view: &StoredView) -> Result<Self, SqlError> {
@@ -84,8 +86,8 @@ pub(super) struct SequenceForm {
     cycle: bool,
     owner: Option<(String, String)>,
     comment: Option<String>,
-    /// The number of the place, and where the place stood when the definition was stored. The log knows better if it
-    /// has a record of the place.
+    /// The number of the place. `last` and `is_taken` are its position when the definition was stored; if the log has a
+    /// record of the place, that position is the valid one.
     place: u32,
     last: i64,
     is_taken: bool,
@@ -112,7 +114,7 @@ impl SequenceForm {
 
     pub(super) fn sequence(self, name: &str) -> Result<Sequence, String> {
         let ty = self.ty.ty(&MadeTypes::default())?;
-        if !matches!(ty, Type::Int2 | Type::Int4 | Type::Int8) || self.increment == 0 {
+        if !ty.is_integer() || self.increment == 0 {
             return Err(format!("it cannot have numbers of type {ty} by steps of {}", self.increment));
         }
         Ok(Sequence {
@@ -154,7 +156,7 @@ pub(super) struct ProcedureForm {
     path: Option<String>,
     #[serde(default)]
     comment: Option<String>,
-    /// The CREATE statement, which has all other properties.
+    /// The CREATE statement, from which all other properties are read.
     text: String,
     styles: StylesForm,
 }
@@ -168,6 +170,8 @@ struct ArgumentForm {
 }
 
 impl ProcedureForm {
+    /// Makes the stored form of a procedure or function.
+    ///
     /// # Errors
     /// 0A000 if a DEFAULT cannot be stored.
     pub(super) fn of(procedure: &Procedure) -> Result<Self, SqlError> {
@@ -232,13 +236,13 @@ impl ProcedureForm {
     }
 }
 
-/// A trigger.
+/// The stored form of a trigger.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TriggerForm {
     name: String,
     is_enabled: bool,
-    /// The CREATE TRIGGER statement, which has all other properties.
+    /// The CREATE TRIGGER statement, from which all other properties are read.
     text: String,
 }
 
@@ -268,7 +272,7 @@ impl TriggerForm {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DatabaseForm {
-    /// The OID.
+    /// The OID of the database.
     pub(super) number: u32,
     /// The engine's numbers of the tables of the definitions and of the sequences' places.
     pub(super) tables: [u32; 2],

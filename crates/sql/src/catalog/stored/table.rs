@@ -67,13 +67,14 @@ struct IndexForm {
     columns: Vec<usize>,
     kind: String,
     unique: bool,
-    /// Whether the first column is the hidden one of the index's condition.
+    /// Whether the index has a condition. Its first column is then the hidden column of the condition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     partial: bool,
-    /// For each column whether its order is descending, and whether NULLs come first; empty if all have the default.
+    /// For each column of the key, whether its declared order is descending and whether NULLs come first. An empty list
+    /// stands for the default order of all columns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     orders: Vec<(bool, bool)>,
-    /// The columns of INCLUDE.
+    /// The positions of the columns of INCLUDE.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     include: Vec<usize>,
 }
@@ -119,6 +120,8 @@ const ACTIONS: [(ReferentialAction, &str); 5] = [
 ];
 
 impl TableForm {
+    /// Makes the stored form of a table.
+    ///
     /// # Errors
     /// 0A000 if an expression of the definition cannot be stored.
     pub(super) fn of(table: &Table) -> Result<Self, SqlError> {
@@ -150,7 +153,8 @@ impl TableForm {
         })
     }
 
-    /// Returns the definition, whose expressions the binder has yet to bind. The hidden row numbers begin at one.
+    /// Returns the definition, whose expressions the binder has yet to bind. The caller must set the next hidden row
+    /// number, which is one here.
     ///
     /// # Errors
     /// If the engine has no such table, or a part of the definition cannot be read.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// A type: PostgreSQL's number and modifier.
+/// The stored form of a type: PostgreSQL's OID and type modifier.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct TypeForm(u32, i32);
 
@@ -51,16 +51,16 @@ impl MadeTypes {
     }
 }
 
-/// Returns the word for a value of an enumeration.
+/// Returns the word by which a value of a Rust enum is stored. `words` must contain the value.
 pub(super) fn word_of<T: PartialEq>(words: &[(T, &'static str)], value: &T) -> String {
     let found = words.iter().find(|(known, _)| known == value);
     found.expect("each value has a word").1.to_owned()
 }
 
-/// Returns the value of an enumeration that a word stands for.
+/// Returns the value of a Rust enum that a word stands for.
 ///
 /// # Errors
-/// If the word stands for none.
+/// If `words` does not contain the word.
 pub(super) fn value_of<T: Copy>(words: &[(T, &'static str)], word: &str) -> Result<T, String> {
     let found = words.iter().find(|(_, known)| *known == word);
     found.map(|(value, _)| *value).ok_or_else(|| format!("\"{word}\" is not known"))
@@ -82,7 +82,7 @@ const INTERVALS: [(IntervalStyle, &str); 4] = [
     (IntervalStyle::Iso8601, "iso_8601"),
 ];
 
-/// The styles in which literals are read.
+/// The stored form of the styles in which literals are read.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StylesForm {
     dates: String,
@@ -120,7 +120,7 @@ impl StylesForm {
     }
 }
 
-/// An expression as SQL, with the styles in which its literals are read.
+/// The stored form of an expression: SQL, with the styles in which its literals are read.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ExpressionForm {
     sql: String,
@@ -131,6 +131,8 @@ pub(super) struct ExpressionForm {
 }
 
 impl ExpressionForm {
+    /// Makes the stored form of an expression.
+    ///
     /// # Errors
     /// 0A000 if the text of the expression would be read as another one.
     pub(super) fn of(written: &Written) -> Result<Self, SqlError> {
@@ -172,7 +174,7 @@ pub(super) fn text_of<T: Display + PartialEq>(
     }
 }
 
-/// A DEFAULT.
+/// The stored form of a DEFAULT.
 #[derive(Serialize, Deserialize)]
 pub(super) struct DefaultForm {
     source: SourceForm,
@@ -209,7 +211,7 @@ impl DefaultForm {
     }
 }
 
-/// A comment on a part of a relation.
+/// The stored form of a comment on a relation or on a part of it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct CommentForm {
     part: PartForm,

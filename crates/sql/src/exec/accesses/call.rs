@@ -139,7 +139,8 @@ impl Foresight<'_> {
         }
     }
 
-    /// Follows a block. Where a block with handlers goes on after an error is not followed.
+    /// Follows the declarations and statements of a block. A block with exception handlers ends the walk, because it is
+    /// not known where the block goes on after an error.
     fn block(&mut self, block: &Block<Planned>, frame: &mut Frame) -> ControlFlow<End> {
         if !block.handlers.is_empty() {
             return Break(End::Unforeseen);

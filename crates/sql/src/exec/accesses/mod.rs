@@ -29,8 +29,8 @@ pub(crate) fn fill(plan: &Plan, env: Env<'_>, accesses: &mut Accesses) -> bool {
 /// Adds the rows of known keys that a plan will touch to the access set, until it has more than `rows_max` rows.
 pub(crate) fn add_rows(plan: &Plan, env: Env<'_>, rows_max: usize, accesses: &mut Accesses) {
     let mut foresight = Foresight { env, unknown: &[], only_rows: Some(rows_max), accesses };
-    // The plan locks the rows that are left out when it comes to them. An error is the one that the plan will fail
-    // with.
+    // The plan locks rows that are missing from the set when it reaches them. An error is ignored here, because the
+    // plan will fail with the same error.
     let _ = foresight.plan(plan, false);
 }
 
@@ -358,7 +358,8 @@ fn has_one_row(table: &Table, range: &Range) -> bool {
     unique && range.equal.len() == table.index_columns(range.index).len()
 }
 
-/// Returns columns of a table, and the columns from which those of them are computed that are computed.
+/// Returns these columns of a table, together with all columns from which the computed ones among them are computed,
+/// directly or through other computed columns.
 fn with_sources(table: &Table, columns: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut all: Vec<usize> = columns.collect();
     let mut at = 0;

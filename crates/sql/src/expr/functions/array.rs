@@ -193,7 +193,8 @@ fn any(comparison: Comparison, all: bool, blanks: bool, value: &Value<'_>, array
     if unknown { Value::Null } else { Value::Bool(all) }
 }
 
-/// Tests a text with each pattern of an array: whether the test holds for all of them, or for any.
+/// Evaluates LIKE ALL over an array of patterns if `all` is set, and LIKE ANY otherwise. `test` matches the text with
+/// one pattern. The result is NULL if a NULL decides it.
 fn like(
     text: &Value<'_>,
     patterns: &Array<'_>,

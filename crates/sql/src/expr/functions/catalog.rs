@@ -21,6 +21,30 @@ macro_rules! overloads {
     };
 }
 
+/// The overloads of the function with this name, if it is one of the listed ones, and otherwise an empty list. The
+/// listed functions are variants `$function` with their names, and take and return the same types.
+macro_rules! of_each {
+    ($name:expr, $function:ident, [$($known:literal),* $(,)?], $types:tt) => {
+        match $name {
+            $($known => of_one!($function($known), $types),)*
+            _ => &[],
+        }
+    };
+}
+
+/// The overloads of a function whose variant has the function's name.
+macro_rules! of_one {
+    ($function:ident($name:literal), [$(($($argument:expr),*) -> $result:expr),* $(,)?]) => {
+        const {
+            &[$(Overload {
+                function: Function::Catalog(CatalogFunction::$function($name)),
+                arguments: &[$($argument),*],
+                result: $result,
+            }),*]
+        }
+    };
+}
+
 macro_rules! of_routine {
     ($part:ident) => {
         const {
@@ -41,7 +65,8 @@ macro_rules! of_routine {
 }
 
 impl RoutinePart {
-    /// Returns the part of the object with this OID. `pretty` asks for names without schemas where they suffice.
+    /// Returns the part of the procedure, function or trigger with this OID, or `None` if there is none. If `pretty` is
+    /// set, names are written without schemas where they suffice.
     fn of(self, context: &SessionContext, number: u32, pretty: bool) -> Option<String> {
         match self {
             RoutinePart::Definition => system::routine_definition(context, number),
@@ -62,18 +87,6 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_get_userbyid" => overloads![UserById(Int4) -> Type::Name],
         "pg_table_is_visible" => overloads![IsVisible(Int4) -> Bool],
         "pg_function_is_visible" => overloads![RoutineIsVisible(Int4) -> Bool],
-        "pg_type_is_visible"
-        | "pg_opclass_is_visible"
-        | "pg_operator_is_visible"
-        | "pg_collation_is_visible"
-        | "pg_conversion_is_visible"
-        | "pg_opfamily_is_visible"
-        | "pg_ts_parser_is_visible"
-        | "pg_ts_dict_is_visible"
-        | "pg_ts_template_is_visible"
-        | "pg_ts_config_is_visible"
-        | "pg_statistics_obj_is_visible"
-        | "pg_relation_is_publishable" => overloads![AnyIsVisible(Int4) -> Bool],
         "pg_get_expr" => overloads![Expression(Text, Int4) -> Text, Expression(Text, Int4, Bool) -> Text],
         "pg_get_indexdef" => {
             overloads![
@@ -86,7 +99,7 @@ pub fn named(name: &str) -> &'static [Overload] {
             overloads![ConstraintDefinition(Int4) -> Text, ConstraintDefinition(Int4, Bool) -> Text]
         }
         "pg_get_viewdef" => overloads![ViewDefinition(Int4) -> Text, ViewDefinition(Int4, Bool) -> Text],
-        "acldefault" => overloads![NoText(Text, Int4) -> Type::Array(Element::Text)],
+        "acldefault" => of_one!(NoText("acldefault"), [(Text, Int4) -> Type::Array(Element::Text)]),
         "obj_description" => overloads![Comment(Int4) -> Text, Comment(Int4, Text) -> Text],
         "shobj_description" => overloads![SharedComment(Int4) -> Text, SharedComment(Int4, Text) -> Text],
         "col_description" => overloads![ColumnComment(Int4, Int4) -> Text],
@@ -95,7 +108,6 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_tablespace_location" => overloads![Empty(Int4) -> Text],
         "pg_is_other_temp_schema" => overloads![OtherTemporarySchema(Oid) -> Bool],
         "pg_my_temp_schema" => overloads![TemporarySchema() -> Oid],
-        "pg_database_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         "pg_size_pretty" => overloads![PrettySize(Int8) -> Text],
         "pg_is_in_recovery" => overloads![IsInRecovery() -> Bool],
         "to_regclass" => overloads![ToRelation(Text) -> Type::Reg(Registry::Class)],
@@ -104,27 +116,79 @@ pub fn named(name: &str) -> &'static [Overload] {
         " regproc" => overloads![ProcedureNamed(Text) -> Text, ProcedureName(Int4) -> Text],
         " regprocedure" => overloads![SignatureNamed(Text) -> Text, ProcedureName(Int4) -> Text],
         "current_schemas" => overloads![CurrentSchemas(Bool) -> Type::Array(Element::Name)],
-        "pg_tablespace_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         " regnamespace" => overloads![SchemaNumber(Text) -> Type::Reg(Registry::Namespace), SchemaName(Oid) -> Text],
-        "pg_describe_object" => overloads![NoText(Oid, Oid, Int4) -> Text],
+        "pg_describe_object" => of_one!(NoText("pg_describe_object"), [(Oid, Oid, Int4) -> Text]),
         "pg_get_functiondef" => of_routine!(Definition),
         "pg_get_function_sqlbody" => of_routine!(Body),
         "pg_get_function_arguments" => of_routine!(Arguments),
         "pg_get_function_identity_arguments" => of_routine!(IdentityArguments),
         "pg_get_function_result" => of_routine!(Result),
         "pg_get_triggerdef" => of_routine!(Trigger),
-        "pg_get_statisticsobjdef_columns"
-        | "pg_get_ruledef"
-        | "pg_get_partkeydef"
-        | "pg_get_partition_constraintdef"
-        | "pg_get_statisticsobjdef" => {
-            overloads![NoText(Int4) -> Text, NoText(Int4, Bool) -> Text]
-        }
-        "pg_table_size" | "pg_relation_size" | "pg_total_relation_size" => {
-            overloads![Size(Int4) -> Int8, Size(Int4, Text) -> Int8]
-        }
         " regtype" => overloads![TypeNumber(Text) -> Type::Reg(Registry::Type), TypeName(Oid) -> Text],
-        _ => of_privileges(name),
+        _ => {
+            let lists = [of_visibility(name), of_no_text(name), of_sizes(name), of_privileges(name)];
+            lists.into_iter().find(|list| !list.is_empty()).unwrap_or_default()
+        }
+    }
+}
+
+/// Returns the overloads of the function with this name, which asks whether an object other than a relation is visible.
+fn of_visibility(name: &str) -> &'static [Overload] {
+    use Type::{Bool, Int4};
+    of_each!(
+        name,
+        AnyIsVisible,
+        [
+            "pg_type_is_visible",
+            "pg_opclass_is_visible",
+            "pg_operator_is_visible",
+            "pg_collation_is_visible",
+            "pg_conversion_is_visible",
+            "pg_opfamily_is_visible",
+            "pg_ts_parser_is_visible",
+            "pg_ts_dict_is_visible",
+            "pg_ts_template_is_visible",
+            "pg_ts_config_is_visible",
+            "pg_statistics_obj_is_visible",
+            "pg_relation_is_publishable",
+        ],
+        [(Int4) -> Bool]
+    )
+}
+
+/// Returns the overloads of the function with this name, which describes an object of a kind that does not exist here.
+fn of_no_text(name: &str) -> &'static [Overload] {
+    use Type::{Bool, Int4, Text};
+    of_each!(
+        name,
+        NoText,
+        [
+            "pg_get_statisticsobjdef_columns",
+            "pg_get_ruledef",
+            "pg_get_partkeydef",
+            "pg_get_partition_constraintdef",
+            "pg_get_statisticsobjdef",
+        ],
+        [(Int4) -> Text, (Int4, Bool) -> Text]
+    )
+}
+
+/// Returns the overloads of the function with this name, which measures a relation, a database or a tablespace.
+fn of_sizes(name: &str) -> &'static [Overload] {
+    use Type::{Int4, Int8, Text};
+    match name {
+        "pg_database_size" | "pg_tablespace_size" => of_each!(
+            name,
+            DatabaseSize,
+            ["pg_database_size", "pg_tablespace_size"],
+            [(Text) -> Int8, (Int4) -> Int8]
+        ),
+        _ => of_each!(
+            name,
+            Size,
+            ["pg_table_size", "pg_relation_size", "pg_total_relation_size"],
+            [(Int4) -> Int8, (Int4, Text) -> Int8]
+        ),
     }
 }
 
@@ -132,37 +196,42 @@ pub fn named(name: &str) -> &'static [Overload] {
 fn of_privileges(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int2, Int4, Text};
     match name {
-        "has_database_privilege"
-        | "has_schema_privilege"
-        | "has_table_privilege"
-        | "has_sequence_privilege"
-        | "has_function_privilege"
-        | "has_any_column_privilege"
-        | "has_type_privilege"
-        | "has_language_privilege"
-        | "has_tablespace_privilege"
-        | "has_foreign_data_wrapper_privilege"
-        | "has_server_privilege"
-        | "pg_has_role" => {
-            overloads![
-                Privilege(Text, Text) -> Bool,
-                Privilege(Int4, Text) -> Bool,
-                Privilege(Text, Text, Text) -> Bool,
-                Privilege(Text, Int4, Text) -> Bool,
-                Privilege(Int4, Int4, Text) -> Bool,
+        "has_column_privilege" => of_one!(
+            Privilege("has_column_privilege"),
+            [
+                (Text, Text, Text) -> Bool,
+                (Text, Int2, Text) -> Bool,
+                (Int4, Text, Text) -> Bool,
+                (Int4, Int2, Text) -> Bool,
+                (Text, Text, Text, Text) -> Bool,
+                (Text, Int4, Int2, Text) -> Bool,
             ]
-        }
-        "has_column_privilege" => {
-            overloads![
-                Privilege(Text, Text, Text) -> Bool,
-                Privilege(Text, Int2, Text) -> Bool,
-                Privilege(Int4, Text, Text) -> Bool,
-                Privilege(Int4, Int2, Text) -> Bool,
-                Privilege(Text, Text, Text, Text) -> Bool,
-                Privilege(Text, Int4, Int2, Text) -> Bool,
+        ),
+        _ => of_each!(
+            name,
+            Privilege,
+            [
+                "has_database_privilege",
+                "has_schema_privilege",
+                "has_table_privilege",
+                "has_sequence_privilege",
+                "has_function_privilege",
+                "has_any_column_privilege",
+                "has_type_privilege",
+                "has_language_privilege",
+                "has_tablespace_privilege",
+                "has_foreign_data_wrapper_privilege",
+                "has_server_privilege",
+                "pg_has_role",
+            ],
+            [
+                (Text, Text) -> Bool,
+                (Int4, Text) -> Bool,
+                (Text, Text, Text) -> Bool,
+                (Text, Int4, Text) -> Bool,
+                (Int4, Int4, Text) -> Bool,
             ]
-        }
-        _ => &[],
+        ),
     }
 }
 
@@ -188,7 +257,7 @@ impl CatalogFunction {
             CatalogFunction::UserById => Ok(Value::text("postgres")),
             CatalogFunction::IsVisible => Ok(answer(system::is_visible(context, number))),
             CatalogFunction::RoutineIsVisible => Ok(answer(system::is_visible_routine(context, number))),
-            CatalogFunction::AnyIsVisible | CatalogFunction::Privilege => Ok(Value::Bool(true)),
+            CatalogFunction::AnyIsVisible(_) | CatalogFunction::Privilege(_) => Ok(Value::Bool(true)),
             CatalogFunction::IsInRecovery => Ok(Value::Bool(false)),
             CatalogFunction::Expression => {
                 let expression = text_of(first);
@@ -211,8 +280,8 @@ impl CatalogFunction {
                 Ok(column) if column > 0 => text(system::comment_on(context, number, None, column)),
                 _ => Ok(Value::Null),
             },
-            CatalogFunction::SharedComment | CatalogFunction::NoText => Ok(Value::Null),
-            CatalogFunction::Size => {
+            CatalogFunction::SharedComment | CatalogFunction::NoText(_) => Ok(Value::Null),
+            CatalogFunction::Size(_) => {
                 Ok(system::size(context, number).map_or(Value::Null, |bytes| Value::Int8(bytes as i64)))
             }
             CatalogFunction::ProcedureNamed | CatalogFunction::SignatureNamed => {
@@ -226,7 +295,7 @@ impl CatalogFunction {
                 }
             }
             CatalogFunction::SchemaName => text(Some(system::name_of_object(context, Registry::Namespace, number))),
-            CatalogFunction::DatabaseSize => {
+            CatalogFunction::DatabaseSize(_) => {
                 let sizes =
                     context.view().tables().into_iter().map(|table| context.shared().engine().memory(table.id).bytes());
                 Ok(Value::Int8(sizes.sum::<u64>() as i64))
@@ -269,7 +338,7 @@ impl CatalogFunction {
     }
 }
 
-/// Returns the answer to a question about an object; NULL if there is no such object.
+/// Returns a Boolean property of an object, or NULL if there is no such object.
 fn answer(known: Option<bool>) -> Value<'static> {
     known.map_or(Value::Null, Value::Bool)
 }
@@ -294,7 +363,12 @@ fn type_number(context: &SessionContext, name: &str) -> Result<u32, SqlError> {
     }
 }
 
-/// Returns the name of the system's function that a text names, with the types of its arguments if `has_types` is set.
+/// Returns the name of a built-in function that a text names, for a cast to `regproc`. Only the input and output
+/// functions of types are found. If `has_types` is set, the text also lists the types of the arguments, which are
+/// ignored.
+///
+/// # Errors
+/// 42883 if there is no such function.
 fn function_named(text: &str, has_types: bool) -> Result<String, SqlError> {
     let name = text.split_once('(').filter(|_| has_types).map_or(text, |(name, _)| name.trim());
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);

@@ -18,7 +18,7 @@ use std::mem::discriminant;
 /// The result of overload resolution among candidates of type `C`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice<C> {
-    /// A single candidate, and the types to which the arguments are cast.
+    /// The selected candidate, and the types to which the arguments are cast.
     One(C, Vec<Type>),
     /// No candidate accepts such arguments.
     None,
@@ -26,9 +26,9 @@ pub enum Choice<C> {
     Ambiguous,
 }
 
-/// A function that a call may mean.
+/// A procedure or function that a call may mean.
 pub trait Candidate {
-    /// Returns the types of the arguments that the call gives, in their order.
+    /// Returns the candidate's types for the arguments of the call, in the order of the call.
     fn arguments(&self) -> &[Type];
 }
 
@@ -38,13 +38,13 @@ impl Candidate for Overload {
     }
 }
 
-/// Selects the built-in function for a call by `name` with arguments of these types. `None` is the type of an argument
-/// whose type is unknown, such as a literal.
+/// Selects the built-in function for a call by `name` with arguments of these types. The type of an argument is `None`
+/// if it is unknown, as that of a literal is.
 pub fn choose(name: &str, given: &[Option<Type>]) -> Choice<Overload> {
     choose_among(overloads(name), given)
 }
 
-/// Selects one of several functions for a call with arguments of these types.
+/// Selects one of several functions for a call with arguments of these types, by the rules that the module describes.
 pub fn choose_among<C: Candidate>(mut candidates: Vec<C>, given: &[Option<Type>]) -> Choice<C> {
     candidates.retain(|candidate| fits(candidate, given));
     if candidates.len() > 1 {
@@ -120,8 +120,8 @@ fn settle_open<C: Candidate>(candidates: &mut Vec<C>, given: &[Option<Type>]) {
     }
 }
 
-/// Returns the category as which an open argument counts, and whether a candidate takes a preferred type of it there.
-/// Returns `None` if the candidates do not agree on a category.
+/// Returns the type category that an argument of unknown type gets at position `at`, and whether a candidate takes the
+/// preferred type of this category there. Returns `None` if the candidates do not agree on a category.
 fn wanted_at<C: Candidate>(candidates: &[C], at: usize) -> Option<(Category, bool)> {
     let types = || candidates.iter().map(|candidate| candidate.arguments()[at]);
     let first = types().next().map(category)?;

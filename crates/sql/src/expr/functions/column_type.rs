@@ -29,7 +29,7 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-/// PostgreSQL's OIDs of the types.
+/// The OIDs of types, which are PostgreSQL's.
 mod of {
     pub const INT8: i64 = 20;
     pub const INT2: i64 = 21;
@@ -49,7 +49,8 @@ mod of {
 }
 
 impl ColumnFunction {
-    /// Returns the result of the function for these arguments: NULL if the type has no such property.
+    /// Returns the result of the function for the OID and the modifier of a type, or NULL if the type has no such
+    /// property.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>) -> Value<'a> {
         let (ty, modifier) = (integer_of(&arguments[0]), integer_of(&arguments[1]));
         self.value(ty, modifier).and_then(|value| i32::try_from(value).ok()).map_or(Value::Null, Value::Int4)

@@ -30,7 +30,7 @@ pub enum Function {
     Setting(SettingFunction),
     /// A function of notifications.
     Notification(NotificationFunction),
-    /// A function of a column's type.
+    /// A function that describes the type of a column.
     Column(ColumnFunction),
     /// A function of JSON.
     Json(JsonFunction),
@@ -51,7 +51,7 @@ pub struct Overload {
 }
 
 impl Overload {
-    /// Returns the function.
+    /// Returns the function that the overload calls.
     pub fn function(&self) -> Function {
         self.function
     }
@@ -76,7 +76,9 @@ pub enum NumberFunction {
     Div,
     Gcd,
     Lcm,
+    Factorial,
     Scale,
+    MinScale,
     TrimScale,
     Sqrt,
     Cbrt,
@@ -237,9 +239,9 @@ pub enum SequenceFunction {
     LastValue,
     SetValue,
     SerialSequence,
-    /// The column `last_value` of a sequence in FROM.
+    /// The column `last_value` of a sequence that is read in FROM.
     Stand,
-    /// The column `is_called` of a sequence in FROM.
+    /// The column `is_called` of a sequence that is read in FROM.
     IsCalled,
     LastTaken,
 }
@@ -265,9 +267,9 @@ pub enum CatalogFunction {
     IsVisible,
     /// `pg_function_is_visible`
     RoutineIsVisible,
-    /// Whether an object other than a relation is visible by its name, such as `pg_type_is_visible`. The result is
-    /// always true.
-    AnyIsVisible,
+    /// The function of this name, such as `pg_type_is_visible`: whether an object other than a relation is visible by
+    /// its name. The result is always true.
+    AnyIsVisible(&'static str),
     Expression,
     IndexDefinition,
     ConstraintDefinition,
@@ -280,9 +282,9 @@ pub enum CatalogFunction {
     /// The comment on an object that all databases share (`shobj_description`). The result is always NULL.
     SharedComment,
     Encoding,
-    /// Whether a role has a privilege, such as `has_table_privilege`. The result is true, since every role has all
-    /// privileges.
-    Privilege,
+    /// The function of this name, such as `has_table_privilege`: whether a role has a privilege. The result is true,
+    /// since every role has all privileges.
+    Privilege(&'static str),
     PrettySize,
     IsInRecovery,
     /// The OID of a relation by its name. If there is none, the result is NULL, or an error in a cast to `regclass`.
@@ -294,21 +296,26 @@ pub enum CatalogFunction {
     TypeName,
     SchemaNumber,
     SchemaName,
-    /// A function by its name, in a cast to `regproc`. Only the system's functions exist, and they have no OIDs, so the
-    /// result is a name.
+    /// A function by its name, in a cast to `regproc`. Only the input and output functions of types are found. They
+    /// have no OIDs, so the result is the name.
     ProcedureNamed,
-    /// A function by its name and the types of its arguments, in a cast to `regprocedure`. The result is the name.
+    /// A function by its name and the types of its arguments, in a cast to `regprocedure`. As for `regproc`, the result
+    /// is the name.
     SignatureNamed,
     ProcedureName,
     /// `current_schemas`: the schemas of the search path, including those of the system if the argument is true.
     CurrentSchemas,
-    /// Functions of kinds of objects that do not exist here, such as rules and extended statistics. The result is NULL.
-    NoText,
-    Size,
-    DatabaseSize,
+    /// The function of this name for a kind of object that does not exist here, such as `pg_get_ruledef`. The result is
+    /// NULL.
+    NoText(&'static str),
+    /// The function of this name for the size of a relation, such as `pg_table_size`.
+    Size(&'static str),
+    /// The function of this name for the size of a database or a tablespace.
+    DatabaseSize(&'static str),
     EncodingNumber,
     Empty,
-    /// Whether the schema with an OID is one of another session's temporary relations (`pg_is_other_temp_schema`).
+    /// Whether an OID is that of the schema for another session's temporary relations (`pg_is_other_temp_schema`). The
+    /// result is always false.
     OtherTemporarySchema,
     /// The OID of the schema of the session's temporary relations (`pg_my_temp_schema`). The result is zero if the
     /// session has never had any.
@@ -333,7 +340,7 @@ pub enum SessionFunction {
     CurrentDatabase,
     CurrentSchema,
     BackendPid,
-    /// The number of triggers that run, one within the other (`pg_trigger_depth`).
+    /// The nesting depth of the triggers that are running (`pg_trigger_depth`).
     TriggerDepth,
     ClientEncoding,
     Sleep,
@@ -380,7 +387,7 @@ pub enum NotificationFunction {
     QueueUsage,
 }
 
-/// A function of a column's type, which is given by its OID and its modifier.
+/// A function that describes the type of a column, given by the type's OID and modifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnFunction {
     /// The greatest length of a text, in characters.
@@ -393,21 +400,32 @@ pub enum ColumnFunction {
     Radix,
     /// The number of digits of a number after the point.
     Scale,
-    /// The number of digits of a time's seconds after the point.
+    /// The number of digits after the decimal point of the seconds of a time, timestamp or interval.
     TimeDigits,
 }
 
 /// A function that evaluates an SQL/JSON path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonPathFunction {
-    /// `jsonb_path_exists`, or `@?`.
-    Exists { is_operator: bool },
-    /// `jsonb_path_match`, or `@@`.
-    Matches { is_operator: bool },
+    /// `jsonb_path_exists`, or the operator `@?`.
+    Exists(PathCall),
+    /// `jsonb_path_match`, or the operator `@@`.
+    Matches(PathCall),
     /// `jsonb_path_query_array`
-    Query,
+    Query(PathCall),
     /// `jsonb_path_query_first`
-    QueryFirst,
+    QueryFirst(PathCall),
+}
+
+/// The way in which a function that evaluates an SQL/JSON path is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathCall {
+    /// An operator, which is silent.
+    Operator,
+    /// The function.
+    Plain,
+    /// The function with `_tz` at the end of its name, which may depend on the session's time zone.
+    Zoned,
 }
 
 /// A function of a `json` or `jsonb`.
@@ -433,10 +451,10 @@ pub enum JsonFunction {
     Delete,
     /// `#-`
     DeletePath,
-    /// `json_typeof`
-    TypeOf,
-    /// `json_array_length`
-    ArrayLength,
+    /// `json_typeof`. The flag says whether the argument is a `jsonb`.
+    TypeOf(bool),
+    /// `json_array_length`. The flag says whether the argument is a `jsonb`.
+    ArrayLength(bool),
     /// `jsonb_set`
     Set,
     /// `jsonb_insert`
@@ -445,7 +463,7 @@ pub enum JsonFunction {
     StripNulls,
     /// `jsonb_pretty`
     Pretty,
-    /// A cast of a text to `jsonpath`.
+    /// A cast of a text to `jsonpath`: the path as PostgreSQL prints it.
     PathText,
 }
 
@@ -530,7 +548,7 @@ pub enum Variadic {
     JsonArray(bool),
     /// A row as a `json`: an object of alternating names and values.
     JsonRow {
-        /// Whether the row is that of a FROM item, which is NULL if all of its columns are.
+        /// Whether the row is that of an item in FROM. Such a row becomes NULL if all of its columns are NULL.
         of_relation: bool,
     },
     /// `to_json`: the argument as JSON. The flag says whether it is a `jsonb`.

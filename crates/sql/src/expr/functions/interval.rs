@@ -7,7 +7,7 @@ use crate::expr::compare::float;
 use crate::expr::interval_arithmetic::out_of_range;
 use crate::types::{SessionZone, check_timestamp, days_from_parts};
 use crate::{SqlError, state};
-use hotrow_storage::{Decimal, Interval, Type, Value};
+use hotrow_storage::{Interval, Numeric, Type, Value};
 
 /// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
@@ -44,7 +44,8 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl IntervalFunction {
-    /// Returns the result of the function in a time zone. The arguments must have the types of one of its overloads.
+    /// Evaluates the function. `zone` is the session's time zone. The arguments must have the types of one of the
+    /// function's overloads.
     pub(super) fn call(self, arguments: &Arguments<'_>, zone: SessionZone) -> Result<Value<'static>, SqlError> {
         let [first, second, third, ..] = arguments;
         Ok(match (self, first, second) {
@@ -159,7 +160,7 @@ fn justify(interval: Interval) -> Result<Interval, SqlError> {
     let days = i64::from(interval.days) + interval.micros / DAY;
     let (months, days) = level(interval.months.into(), days, 30);
     let (mut months, mut days, mut micros) = (months, days, interval.micros % DAY);
-    // A time of the other sign takes a day, of which there may be none but in a month.
+    // A time of the other sign borrows a day, and borrows that from a month if there are no days.
     if (months > 0 || (months == 0 && days > 0)) && micros < 0 {
         (micros, days) = (micros + DAY, days - 1);
         if days < 0 {
@@ -205,9 +206,9 @@ fn make_time(hour: i64, minute: i64, second: f64) -> Result<i64, SqlError> {
 }
 
 /// Implements EXTRACT of a field from a time of day, given in microseconds since midnight.
-pub(super) fn extract_of_time(field: Field, time: i64) -> Result<Decimal, SqlError> {
+pub(super) fn extract_of_time(field: Field, time: i64) -> Result<Numeric, SqlError> {
     match field {
-        Field::Epoch => Ok(Decimal::new(time, 6)),
+        Field::Epoch => Ok(Numeric::new(time, 6)),
         Field::Timezone | Field::TimezoneHour | Field::TimezoneMinute => {
             Err(unsupported_unit(&field.written(), "time without time zone"))
         }
@@ -219,20 +220,20 @@ pub(super) fn extract_of_time(field: Field, time: i64) -> Result<Decimal, SqlErr
 }
 
 /// Extracts a part of the clock from microseconds of any sign. Returns `None` if the field is not of the clock.
-fn clock(field: Field, micros: i64) -> Option<Decimal> {
+fn clock(field: Field, micros: i64) -> Option<Numeric> {
     let of_minute = micros % (60 * SECOND);
     Some(match field {
-        Field::Hour => Decimal::from(micros / (3600 * SECOND)),
-        Field::Minute => Decimal::from(micros / (60 * SECOND) % 60),
-        Field::Second => Decimal::new(of_minute, 6),
-        Field::Milliseconds => Decimal::new(of_minute, 3),
-        Field::Microseconds => Decimal::from(of_minute),
+        Field::Hour => Numeric::from(micros / (3600 * SECOND)),
+        Field::Minute => Numeric::from(micros / (60 * SECOND) % 60),
+        Field::Second => Numeric::new(of_minute, 6),
+        Field::Milliseconds => Numeric::new(of_minute, 3),
+        Field::Microseconds => Numeric::from(of_minute),
         _ => return None,
     })
 }
 
 /// Implements EXTRACT of a field from an interval.
-pub(super) fn extract(field: Field, interval: Interval) -> Result<Decimal, SqlError> {
+pub(super) fn extract(field: Field, interval: Interval) -> Result<Numeric, SqlError> {
     let (years, months) = (interval.months / 12, interval.months % 12);
     let whole = match field {
         Field::Millennium => years / 1000,
@@ -246,11 +247,11 @@ pub(super) fn extract(field: Field, interval: Interval) -> Result<Decimal, SqlEr
             // A year has 365.25 days here.
             let days = i128::from(years) * 1461 * 6 + (i128::from(months) * 30 + i128::from(interval.days)) * 24;
             let micros = days * 3600 * i128::from(SECOND) + i128::from(interval.micros);
-            return Ok(Decimal::from_i128_with_scale(micros, 6));
+            return Ok(Numeric::new(micros, 6));
         }
         field => return clock(field, interval.micros).ok_or_else(|| unsupported_unit(&field.written(), "interval")),
     };
-    Ok(Decimal::from(whole))
+    Ok(Numeric::from(whole))
 }
 
 /// Returns an interval in seconds, with PostgreSQL's conventions: a year has 365.25 days, and a month 30.

@@ -50,10 +50,10 @@ pub fn named(name: &str) -> &'static [Overload] {
             F::Delete, (Jsonb, TEXTS) -> Jsonb;
         ],
         "#-" | "jsonb_delete_path" => overloads![F::DeletePath, (Jsonb, TEXTS) -> Jsonb],
-        "json_typeof" => overloads![F::TypeOf, (Json) -> Text],
-        "jsonb_typeof" => overloads![F::TypeOf, (Jsonb) -> Text],
-        "json_array_length" => overloads![F::ArrayLength, (Json) -> Int4],
-        "jsonb_array_length" => overloads![F::ArrayLength, (Jsonb) -> Int4],
+        "json_typeof" => overloads![F::TypeOf(false), (Json) -> Text],
+        "jsonb_typeof" => overloads![F::TypeOf(true), (Jsonb) -> Text],
+        "json_array_length" => overloads![F::ArrayLength(false), (Json) -> Int4],
+        "jsonb_array_length" => overloads![F::ArrayLength(true), (Jsonb) -> Int4],
         "jsonb_set" => overloads![
             F::Set, (Jsonb, TEXTS, Jsonb) -> Jsonb;
             F::Set, (Jsonb, TEXTS, Jsonb, Bool) -> Jsonb;
@@ -141,8 +141,8 @@ impl JsonFunction {
             }),
             JsonFunction::DeletePath => jsonb(json::delete_path(text, &steps(&texts(second)))?),
             JsonFunction::PathText => Value::Text(jsonpath::canonical(text_of(first))?.into()),
-            JsonFunction::TypeOf => Value::text(json::kind(text).name()),
-            JsonFunction::ArrayLength => Value::Int4(array_length(text)?),
+            JsonFunction::TypeOf(_) => Value::text(json::kind(text).name()),
+            JsonFunction::ArrayLength(_) => Value::Int4(array_length(text)?),
             JsonFunction::Set => {
                 let place = Place::Set(flag(fourth, true));
                 jsonb(json::set(text, &steps(&texts(second)), json_of(third), place)?)

@@ -51,8 +51,8 @@ pub(super) fn object(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>
     finish(out, binary, env.memory)
 }
 
-/// Evaluates a row of alternating names and values. If it is the row `of_relation`, and all values are NULL, the result
-/// is NULL.
+/// Evaluates a row, a list of alternating names and values, to a JSON object. If the row is that of an item in FROM
+/// (`of_relation`) and all values are NULL, the result is NULL.
 pub(super) fn row(
     list: &[Expr],
     of_relation: bool,
@@ -122,6 +122,7 @@ pub(crate) fn write(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Res
     match value {
         Value::Null => out.put_slice(b"null"),
         Value::Bool(value) => out.put_slice(if *value { b"true" } else { b"false" }),
+        Value::Numeric(number) if !number.is_finite() => return string(value, out, env),
         Value::Float4(number) if !number.is_finite() => return string(value, out, env),
         Value::Float8(number) if !number.is_finite() => return string(value, out, env),
         Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::Numeric(_) | Value::Float4(_) | Value::Float8(_) => {

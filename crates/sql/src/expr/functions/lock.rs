@@ -92,7 +92,7 @@ impl LockFunction {
                 };
                 Value::Bool(pids.iter().any(is_in_the_way))
             }
-            // A statement that runs without effect takes nothing.
+            // A rehearsal takes and releases no locks.
             LockFunction::Lock(..) | LockFunction::Unlock(_) | LockFunction::UnlockAll if context.is_rehearsing() => {
                 Value::Null
             }

@@ -13,8 +13,8 @@ pub(super) const SECOND: i64 = 1_000_000;
 /// The Julian day of 2000-01-01.
 pub(super) const JULIAN_EPOCH: i64 = 2_451_545;
 
-/// Returns the microseconds since 2000-01-01 of a date or timestamp, or `None` for any other value. A `timestamptz`
-/// counts as what the clocks of `zone` show. The infinities are the ends of the numbers.
+/// Returns a date or timestamp in microseconds since 2000-01-01, or `None` for any other value. A `timestamptz` counts
+/// by the local time of `zone`. The infinities are [`i64::MIN`] and [`i64::MAX`].
 pub(super) fn local_micros(value: &Value<'_>, zone: SessionZone) -> Option<i64> {
     match value {
         Value::Date(i32::MIN) => Some(i64::MIN),

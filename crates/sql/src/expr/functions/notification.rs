@@ -29,7 +29,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl NotificationFunction {
-    /// Returns the result of the function for these arguments. NULL is an empty text.
+    /// Evaluates the function. An argument that is NULL counts as an empty text.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(context) = env.context else { return Err(unsupported("a notification in this place")) };
         Ok(match self {

@@ -3,13 +3,12 @@
 use super::argument::{Arguments, integer_of, invalid, text_of};
 use super::function::{Function, NumberFunction, Overload};
 use super::template_number;
-use crate::expr::arith::{division_by_zero, numeric_overflow, out_of_range};
-use crate::expr::compare::float;
+use crate::expr::arith::out_of_range;
+use crate::expr::compare::{compare, float, numeric};
 use crate::expr::{Arithmetic, Strictness, cast};
-use crate::types::{SessionZone, Styles, without_negative_zero};
+use crate::types::{SessionZone, Styles, numeric_error};
 use crate::{MemoryLimit, SqlError, SqlState, state};
-use hotrow_storage::{Decimal, Type, Value};
-use rust_decimal::RoundingStrategy;
+use hotrow_storage::{Numeric, Type, Value};
 
 /// π / 180.
 const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
@@ -43,16 +42,19 @@ pub fn named(name: &str) -> &'static [Overload] {
             Mod(Int2, Int2) -> Int2, Mod(Int4, Int4) -> Int4, Mod(Int8, Int8) -> Int8, Mod(NUMERIC, NUMERIC) -> NUMERIC,
         ],
         "div" => overloads![Div(NUMERIC, NUMERIC) -> NUMERIC],
-        "gcd" => overloads![Gcd(Int4, Int4) -> Int4, Gcd(Int8, Int8) -> Int8],
-        "lcm" => overloads![Lcm(Int4, Int4) -> Int4, Lcm(Int8, Int8) -> Int8],
+        "gcd" => overloads![Gcd(Int4, Int4) -> Int4, Gcd(Int8, Int8) -> Int8, Gcd(NUMERIC, NUMERIC) -> NUMERIC],
+        "lcm" => overloads![Lcm(Int4, Int4) -> Int4, Lcm(Int8, Int8) -> Int8, Lcm(NUMERIC, NUMERIC) -> NUMERIC],
+        "factorial" => overloads![Factorial(Int8) -> NUMERIC],
         "scale" => overloads![Scale(NUMERIC) -> Int4],
+        "min_scale" => overloads![MinScale(NUMERIC) -> Int4],
         "trim_scale" => overloads![TrimScale(NUMERIC) -> NUMERIC],
-        "sqrt" => overloads![Sqrt(Float8) -> Float8],
+        "sqrt" => overloads![Sqrt(Float8) -> Float8, Sqrt(NUMERIC) -> NUMERIC],
         "cbrt" => overloads![Cbrt(Float8) -> Float8],
-        "exp" => overloads![Exp(Float8) -> Float8],
-        "ln" => overloads![Ln(Float8) -> Float8],
-        "log" | "log10" => overloads![Log(Float8) -> Float8],
-        "power" | "pow" => overloads![Power(Float8, Float8) -> Float8],
+        "exp" => overloads![Exp(Float8) -> Float8, Exp(NUMERIC) -> NUMERIC],
+        "ln" => overloads![Ln(Float8) -> Float8, Ln(NUMERIC) -> NUMERIC],
+        "log" => overloads![Log(Float8) -> Float8, Log(NUMERIC) -> NUMERIC, Log(NUMERIC, NUMERIC) -> NUMERIC],
+        "log10" => overloads![Log(Float8) -> Float8, Log(NUMERIC) -> NUMERIC],
+        "power" | "pow" => overloads![Power(Float8, Float8) -> Float8, Power(NUMERIC, NUMERIC) -> NUMERIC],
         "pi" => overloads![Pi() -> Float8],
         "degrees" => overloads![Degrees(Float8) -> Float8],
         "radians" => overloads![Radians(Float8) -> Float8],
@@ -67,7 +69,9 @@ pub fn named(name: &str) -> &'static [Overload] {
         "sinh" => overloads![Sinh(Float8) -> Float8],
         "cosh" => overloads![Cosh(Float8) -> Float8],
         "tanh" => overloads![Tanh(Float8) -> Float8],
-        "width_bucket" => overloads![WidthBucket(Float8, Float8, Float8, Int4) -> Int4],
+        "width_bucket" => overloads![
+            WidthBucket(Float8, Float8, Float8, Int4) -> Int4, WidthBucket(NUMERIC, NUMERIC, NUMERIC, Int4) -> Int4,
+        ],
         "to_char" => overloads![
             ToCharacters(Int4, Text) -> Text, ToCharacters(Int8, Text) -> Text, ToCharacters(NUMERIC, Text) -> Text,
             ToCharacters(Float4, Text) -> Text, ToCharacters(Float8, Text) -> Text,
@@ -95,18 +99,22 @@ impl NumberFunction {
                 Value::Text(template_number::write(first, text_of(second), memory)?.into())
             }
             (NumberFunction::Mod, _) => Arithmetic::Modulo.apply(first, second, SessionZone::Utc)?,
-            (NumberFunction::Scale, Value::Numeric(number)) => Value::Int4(number.scale() as i32),
+            (NumberFunction::Scale, Value::Numeric(number)) => places(number.scale()),
+            (NumberFunction::MinScale, Value::Numeric(number)) => places(number.min_scale()),
+            (NumberFunction::Factorial, _) => {
+                Value::Numeric(Numeric::factorial(integer_of(first)).map_err(numeric_error)?)
+            }
             (NumberFunction::WidthBucket, _) => width_bucket(arguments)?,
             (NumberFunction::Abs, Value::Float4(number)) => Value::Float4(number.abs()),
             (_, Value::Int2(_) | Value::Int4(_) | Value::Int8(_)) => self.on_integers(first, second)?,
-            (_, Value::Numeric(number)) => Value::Numeric(self.on_decimal(*number, second)?),
+            (_, Value::Numeric(number)) => Value::Numeric(self.on_numeric(number, second)?),
             _ => Value::Float8(self.on_float(float(first), float(second))?),
         })
     }
 
     fn on_integers(self, first: &Value<'_>, second: &Value<'_>) -> Result<Value<'static>, SqlError> {
         let (left, right) = (integer_of(first), integer_of(second));
-        // Only the last bits of the number of places count, as in the processor.
+        // Only the low bits of the number of places are used, as by the processor's instruction.
         let places = |bits: u32| (right as u32) & (bits - 1);
         let result = match (self, first) {
             (NumberFunction::BitNot, _) => Some(!left),
@@ -133,29 +141,30 @@ impl NumberFunction {
         cast(Value::Int8(wide), Type::Int8, ty, Strictness::Assignment, Styles::default())
     }
 
-    fn on_decimal(self, number: Decimal, second: &Value<'_>) -> Result<Decimal, SqlError> {
-        let places = integer_of(second);
-        Ok(match self {
-            NumberFunction::Abs => number.abs(),
-            NumberFunction::Sign if number.is_zero() => Decimal::ZERO,
-            NumberFunction::Sign if number.is_sign_negative() => Decimal::NEGATIVE_ONE,
-            NumberFunction::Sign => Decimal::ONE,
-            NumberFunction::Ceil => without_negative_zero(number.ceil()),
-            NumberFunction::Floor => number.floor(),
-            NumberFunction::TrimScale => number.normalize(),
-            NumberFunction::Div => {
-                let Value::Numeric(divisor) = second else { return Ok(number) };
-                if divisor.is_zero() {
-                    return Err(division_by_zero());
-                }
-                // The remainder is exact where the quotient is not.
-                let whole = number.checked_rem(*divisor).and_then(|rest| number.checked_sub(rest));
-                let quotient = whole.and_then(|whole| whole.checked_div(*divisor)).ok_or_else(numeric_overflow)?;
-                without_negative_zero(quotient.trunc())
-            }
-            NumberFunction::Trunc => round(number, places, RoundingStrategy::ToZero)?,
-            _ => round(number, places, RoundingStrategy::MidpointAwayFromZero)?,
-        })
+    fn on_numeric(self, number: &Numeric, second: &Value<'_>) -> Result<Numeric, SqlError> {
+        // The second argument, of functions that have one.
+        let other = || numeric(second);
+        let result = match self {
+            NumberFunction::Abs => Ok(number.abs()),
+            NumberFunction::Sign if number.is_nan() => Ok(Numeric::NAN),
+            NumberFunction::Sign => Ok(number.sign().into()),
+            NumberFunction::Ceil => Ok(number.ceil()),
+            NumberFunction::Floor => Ok(number.floor()),
+            NumberFunction::TrimScale => Ok(number.without_last_zeros()),
+            NumberFunction::Div => number.divide_whole(&other()),
+            NumberFunction::Gcd => Ok(number.gcd(&other())),
+            NumberFunction::Lcm => number.lcm(&other()),
+            NumberFunction::Sqrt => number.sqrt(),
+            NumberFunction::Exp => number.exp(),
+            NumberFunction::Ln => number.ln(),
+            // The logarithm of one argument is that to the base ten; of two, the first is the base.
+            NumberFunction::Log if second.is_null() => number.log(&Numeric::from(10)),
+            NumberFunction::Log => other().log(number),
+            NumberFunction::Power => number.power(&other()),
+            NumberFunction::Trunc => Ok(number.trunc(integer_of(second))),
+            _ => Ok(number.round(integer_of(second))),
+        };
+        result.map_err(numeric_error)
     }
 
     fn on_float(self, value: f64, second: f64) -> Result<f64, SqlError> {
@@ -211,6 +220,11 @@ impl NumberFunction {
     }
 }
 
+/// Returns a number of digits after the point, or NULL if the number is not finite.
+fn places(scale: Option<u32>) -> Value<'static> {
+    scale.map_or(Value::Null, |scale| Value::Int4(scale as i32))
+}
+
 fn checked(result: f64, value: f64) -> Result<f64, SqlError> {
     let error = |what: &str| SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("value out of range: {what}"));
     match result {
@@ -232,52 +246,51 @@ fn gcd(left: i64, right: i64) -> u64 {
     left
 }
 
-fn round(number: Decimal, places: i64, strategy: RoundingStrategy) -> Result<Decimal, SqlError> {
-    if let Ok(places) = u32::try_from(places) {
-        let places = places.min(Decimal::MAX_SCALE);
-        let mut rounded = number.round_dp_with_strategy(places, strategy);
-        // Zeros are appended as far as there is room for them.
-        rounded.rescale(places);
-        return Ok(without_negative_zero(rounded));
-    }
-    let Some(unit) = u32::try_from(-places).ok().filter(|&power| power < 28).map(|power| 10_i128.pow(power)) else {
-        return Ok(Decimal::ZERO);
-    };
-    let unit = Decimal::from_i128_with_scale(unit, 0);
-    // The difference is exact, while a quotient may have more digits than there is room for.
-    let rest = number.checked_rem(unit).ok_or_else(numeric_overflow)?;
-    let mut rounded = (number - rest).trunc();
-    if strategy == RoundingStrategy::MidpointAwayFromZero && rest.abs() >= unit / Decimal::TWO {
-        let next = if number.is_sign_negative() { rounded.checked_sub(unit) } else { rounded.checked_add(unit) };
-        rounded = next.ok_or_else(numeric_overflow)?;
-    }
-    Ok(without_negative_zero(rounded))
-}
-
 /// Evaluates `width_bucket`: the number, from 1, of the equal part between two bounds that a number is in. The result
 /// is 0 before the first bound, and one more than there are parts from the second bound on.
 fn width_bucket([operand, low, high, count, ..]: &Arguments<'_>) -> Result<Value<'static>, SqlError> {
     const STATE: SqlState = state::INVALID_ARGUMENT_FOR_WIDTH_BUCKET;
-    let (operand, low, high, count) = (float(operand), float(low), float(high), integer_of(count));
+    let count = integer_of(count);
     let wrong = |message: &str| Err(SqlError::new(STATE, message));
     if count <= 0 {
         return wrong("count must be greater than zero");
     }
-    if operand.is_nan() || low.is_nan() || high.is_nan() {
+    let bounds = [operand, low, high];
+    if bounds.iter().any(|value| is_nan(value)) {
         return wrong("operand, lower bound, and upper bound cannot be NaN");
     }
-    if low.is_infinite() || high.is_infinite() {
+    if bounds[1..].iter().any(|value| !is_finite(value)) {
         return wrong("lower and upper bounds must be finite");
     }
-    let (below, beyond, part) = match low < high {
-        true => (operand < low, operand >= high, (operand - low) / (high - low)),
-        false if low > high => (operand > low, operand <= high, (low - operand) / (low - high)),
-        false => return wrong("lower bound cannot equal upper bound"),
-    };
-    let bucket = match (below, beyond) {
-        (true, _) => 0,
-        (_, true) => count + 1,
-        _ => ((part * count as f64) as i64 + 1).min(count),
+    let direction = compare(low, high, false);
+    if direction.is_eq() {
+        return wrong("lower bound cannot equal upper bound");
+    }
+    let bucket = if compare(operand, low, false) == direction {
+        0
+    } else if compare(operand, high, false) != direction {
+        count + 1
+    } else {
+        bucket_between(operand, low, high, count)?
     };
     i32::try_from(bucket).map(Value::Int4).map_err(|_| invalid("integer out of range"))
+}
+
+fn is_nan(value: &Value<'_>) -> bool {
+    if let Value::Numeric(number) = value { number.is_nan() } else { float(value).is_nan() }
+}
+
+fn is_finite(value: &Value<'_>) -> bool {
+    if let Value::Numeric(number) = value { number.is_finite() } else { float(value).is_finite() }
+}
+
+/// Returns the number, from 1 to `count`, of the part between two bounds that a number between them is in.
+fn bucket_between(operand: &Value<'_>, low: &Value<'_>, high: &Value<'_>, count: i64) -> Result<i64, SqlError> {
+    if let (Value::Numeric(operand), Value::Numeric(low), Value::Numeric(high)) = (operand, low, high) {
+        let part = || operand.subtract(low)?.multiply(&count.into())?.divide_whole(&high.subtract(low)?);
+        return Ok(part().map_err(numeric_error)?.to_i64().unwrap_or(count) + 1);
+    }
+    let (operand, low, high) = (float(operand), float(low), float(high));
+    let part = (operand - low) / (high - low);
+    Ok(((part * count as f64) as i64 + 1).min(count))
 }

@@ -138,11 +138,10 @@ impl PatternFunction {
     }
 }
 
-/// Returns the matches of a pattern in a text, one after the other, as `regexp_matches` does: the parts in parentheses
-/// of each. Without the option `g` there is at most one.
+/// Returns the matches of a pattern in a text one after the other, as `regexp_matches` does: an array of the
+/// parenthesised parts of each match. Without the option `g`, there is at most one match.
 ///
 /// # Errors
-///
 /// 2201B if the pattern is wrong, 22023 if an option is.
 pub(crate) fn matches_of<'t>(
     text: &'t str,

@@ -80,8 +80,8 @@ impl SessionFunction {
         self == SessionFunction::Sleep
     }
 
-    /// Returns the word of the grammar for the present moment to which a number of digits may be added, such as
-    /// `CURRENT_TIMESTAMP`, or `None` for any other function.
+    /// Returns the keyword of a function of the present time that accepts a number of digits, such as
+    /// `CURRENT_TIMESTAMP`. Returns `None` for any other function.
     pub(crate) fn moment(self) -> Option<&'static str> {
         match self {
             SessionFunction::CurrentTimestamp | SessionFunction::LocalTimestamp | SessionFunction::LocalTime => {

@@ -216,23 +216,23 @@ fn quoted<'t>(mut text: &'t str, pieces: &mut Vec<Piece<'t>>) -> &'t str {
     ""
 }
 
-/// The time zone of a moment that is formatted. Without a zone, the name is empty.
+/// The time zone of a moment that is formatted. A moment without a time zone has an empty name here.
 #[derive(Debug, Default)]
 pub(super) struct ShownZone {
     name: String,
-    /// The seconds east of UTC.
+    /// The offset in seconds east of UTC.
     offset: i64,
 }
 
 impl ShownZone {
-    /// Returns what is shown of a session's zone at a moment in UTC.
+    /// Returns the abbreviation and the offset of a session's time zone at a moment in UTC.
     pub(super) fn of(zone: SessionZone, micros: i64) -> Self {
         Self { name: zone.abbreviation(micros), offset: zone.offset(micros) }
     }
 }
 
-/// Formats a moment, in microseconds since 2000-01-01, by a template. An infinite moment is formatted as an empty text.
-/// `zone` is that of the moment.
+/// Formats a local time, in microseconds since 2000-01-01, by a template. An infinity becomes an empty text. `zone` is
+/// the time zone of the local time.
 pub(super) fn write(micros: i64, template: &str, zone: &ShownZone, memory: MemoryLimit) -> Result<String, SqlError> {
     check_size(template.len().saturating_mul(4), memory)?;
     let mut out = String::new();

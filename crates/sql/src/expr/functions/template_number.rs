@@ -5,20 +5,22 @@
 
 use crate::expr::arith::out_of_range;
 use crate::memory::check_size;
+use crate::types::numeric_error;
 use crate::{MemoryLimit, SqlError, state};
-use hotrow_storage::{Decimal, Type, Value};
+use hotrow_numeric::Significant;
+use hotrow_storage::{Numeric, Type, Value};
 
-/// The greatest number of digits of a fraction that are computed with an exponent; the others are zeros.
+/// The maximum number of digits after the point that `EEEE` computes of a float. Further digits are written as zeros.
 const MOST_DIGITS: usize = 350;
 
-/// An item of a template.
+/// An item of a template, such as the place of a digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Item {
     Nine,
     Zero,
     Point,
     Comma,
-    /// `L`, which is a blank: there is no currency.
+    /// `L`. Writes a blank, because there is no currency symbol.
     Currency,
     /// `RN`
     Roman {
@@ -47,7 +49,7 @@ enum Item {
     Literal(char),
 }
 
-/// The items by their names, of which a longer one precedes a shorter one.
+/// The items by their names. A name precedes its own prefixes.
 const ITEMS: [(&str, Item); 36] = [
     ("EEEE", Item::Exponent),
     ("eeee", Item::Exponent),
@@ -87,32 +89,32 @@ const ITEMS: [(&str, Item); 36] = [
     ("v", Item::Shift),
 ];
 
-/// The place of the sign for which `S` stands.
+/// The side of the number on which `S` writes the sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SignPlace {
     Before,
     After,
 }
 
-/// The places of digits and of the sign in a template, as its items give them together.
+/// The layout of a number that the items of a template determine together.
 #[derive(Clone, Debug, Default)]
 struct Shape {
-    /// The number of digits before the decimal point.
+    /// The number of digit places before the decimal point.
     before: usize,
-    /// The number of digits after the decimal point.
+    /// The number of digit places after the decimal point.
     after: usize,
-    /// The number of digits after `V`.
+    /// The number of digit places after `V`, if the template contains `V`.
     shifted: Option<usize>,
-    /// The number of digits before the first `0`, if one stands before the decimal point.
+    /// The number of digit places before the first `0`, if that stands before the decimal point.
     first_zero: Option<usize>,
-    /// The number of digits up to the last `0`.
+    /// The number of digit places up to and including the last `0`.
     last_zero: usize,
-    /// Where `S` stands, and the number of digits before it.
+    /// The side on which `S` writes the sign, and the number of digit places before the point that precede `S`.
     sign: Option<(SignPlace, usize)>,
     flags: Flags,
 }
 
-/// The items that occur in a template.
+/// The kinds of items that a template contains.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flags {
     point: bool,
@@ -125,7 +127,7 @@ struct Flags {
     exponent: bool,
 }
 
-/// A template that has been read.
+/// A template that has been parsed.
 #[derive(Debug)]
 struct Template {
     items: Vec<Item>,
@@ -157,7 +159,7 @@ impl Template {
         Ok(template)
     }
 
-    /// Adds the characters of a quoted text. Returns the text after the closing quotation mark.
+    /// Adds the characters of a quoted text as literals. Returns the rest of the text after the closing quotation mark.
     fn quoted<'t>(&mut self, text: &'t str) -> &'t str {
         let mut chars = text.chars();
         while let Some(next) = chars.next() {
@@ -172,7 +174,10 @@ impl Template {
 }
 
 impl Shape {
-    /// Adds what an item says.
+    /// Adds an item to the layout.
+    ///
+    /// # Errors
+    /// 42601 if the item must not follow the previous ones.
     fn add(&mut self, item: Item) -> Result<(), SqlError> {
         let Flags { point, blank, fill, brackets, minus, plus, roman, exponent } = self.flags;
         let signed = self.sign.is_some();
@@ -241,6 +246,10 @@ impl Shape {
 }
 
 /// Formats a number by a template.
+///
+/// # Errors
+/// 42601 if the template is wrong, 22003 if the number is too large for `V` or `RN`, 22P02 if `TH` follows a number
+/// without digits.
 pub(super) fn write(value: &Value<'_>, template: &str, memory: MemoryLimit) -> Result<String, SqlError> {
     // No item writes more than eight times its own length.
     check_size(template.len().saturating_mul(8), memory)?;
@@ -263,17 +272,18 @@ pub(super) fn write(value: &Value<'_>, template: &str, memory: MemoryLimit) -> R
 struct Written {
     digits: String,
     negative: bool,
-    /// The number of places of the template before the first digit.
+    /// The number of the template's digit places before the first digit.
     blanks: usize,
 }
 
 impl Written {
-    /// Writes a number with the digits of a template. Changes the number of digits of the template to that which the
-    /// number has.
+    /// Returns the digits of a number for the layout of a template, or `#` in all places if the number is too large.
+    /// Corrects the layout: the digits after `V` now count before the point, and a float gets no more digits than its
+    /// type has.
     fn of(value: &Value<'_>, shape: &mut Shape) -> Result<Self, SqlError> {
         let shifted = shape.shifted.unwrap_or(0);
         let text = match value {
-            Value::Numeric(decimal) => rounded(*decimal, shifted, shape.after),
+            Value::Numeric(number) => rounded(number, shifted, shape.after)?,
             Value::Float4(real) => {
                 let shifted = if shifted > 0 { real * 10_f64.powf(shifted as f64) as f32 } else { *real };
                 float(f64::from(shifted), 6, &mut shape.after)
@@ -313,34 +323,22 @@ fn whole_type(value: &Value<'_>) -> Type {
     if matches!(value, Value::Int8(_)) { Type::Int8 } else { Type::Int4 }
 }
 
-/// Writes a decimal, shifted by digits to the left, with so many digits after the point.
-fn rounded(decimal: Decimal, shifted: usize, after: usize) -> String {
-    let (mut digits, mut scale) = (decimal.mantissa().unsigned_abs(), decimal.scale() as usize);
-    let zeros = shifted.saturating_sub(scale);
-    scale = scale.saturating_sub(shifted);
-    while scale > after {
-        let drop = (scale - after).min(36) as u32;
-        // Half is rounded away from zero.
-        digits = digits.div_euclid(10_u128.pow(drop - 1));
-        digits = (digits + 5) / 10;
-        scale -= drop as usize;
-    }
-    let mut text = digits.to_string();
-    if digits != 0 {
-        text.extend(std::iter::repeat_n('0', zeros));
-    }
-    if text.len() <= scale {
-        text.insert_str(0, &"0".repeat(scale + 1 - text.len()));
-    }
-    if after > 0 {
-        text.insert(text.len() - scale, '.');
-        text.extend(std::iter::repeat_n('0', after - scale));
-    }
-    let is_zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
-    if decimal.is_sign_negative() && !is_zero { format!("-{text}") } else { text }
+/// Returns a number, multiplied by ten to the power of `shifted`, as a text with `after` digits after the point. Halves
+/// are rounded away from zero.
+///
+/// # Errors
+/// 22003 if the product has too many digits.
+fn rounded(number: &Numeric, shifted: usize, after: usize) -> Result<String, SqlError> {
+    let power = || Numeric::from(10).power(&Numeric::from(shifted as i64)).map(|power| power.round(0));
+    let product = match shifted {
+        0 => number.clone(),
+        _ => power().and_then(|power| number.multiply(&power)).map_err(numeric_error)?,
+    };
+    Ok(product.round(after as i64).to_string())
 }
 
-/// Writes a float with so many digits after the point, but not more digits in all than its type has.
+/// Returns a float as a text with `after` digits after the point. Reduces `after` if the text would have more than
+/// `digits` digits.
 fn float(value: f64, digits: usize, after: &mut usize) -> String {
     if !value.is_finite() {
         let name = if value.is_nan() { "NaN" } else { "Infinity" };
@@ -356,15 +354,17 @@ fn float(value: f64, digits: usize, after: &mut usize) -> String {
     format!("{value:.*}", *after)
 }
 
-/// Returns a number in Roman numerals, or signs that it has none.
+/// Returns a number in Roman numerals, or 15 times `#` if it is not between 1 and 3999.
+///
+/// # Errors
+/// 22003 if an exact number is out of the range of `integer`.
 fn roman(value: &Value<'_>) -> Result<String, SqlError> {
     const ONES: [&str; 10] = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"];
     const TENS: [&str; 10] = ["", "X", "XX", "XXX", "XL", "L", "LX", "LXX", "LXXX", "XC"];
     const HUNDREDS: [&str; 10] = ["", "C", "CC", "CCC", "CD", "D", "DC", "DCC", "DCCC", "CM"];
     let whole = match value {
-        Value::Numeric(decimal) => {
-            let text = rounded(*decimal, 0, 0);
-            text.parse::<i32>().map_err(|_| out_of_range(Type::Int4))?
+        Value::Numeric(number) => {
+            number.to_i64().and_then(|whole| i32::try_from(whole).ok()).ok_or_else(|| out_of_range(Type::Int4))?
         }
         Value::Float4(real) => real.round_ties_even() as i32,
         Value::Float8(double) => double.round_ties_even() as i32,
@@ -377,14 +377,14 @@ fn roman(value: &Value<'_>) -> Result<String, SqlError> {
     Ok(format!("{}{}{}{}", "M".repeat(number / 1000), HUNDREDS[place(100)], TENS[place(10)], ONES[place(1)]))
 }
 
-/// Writes a number with an exponent.
+/// Formats a number in scientific notation, for `EEEE`.
 fn scientific(value: &Value<'_>, shape: &Shape) -> Result<String, SqlError> {
     let text = match value {
-        Value::Numeric(decimal) => scientific_decimal(*decimal, shape.after),
-        Value::Int8(int) => scientific_decimal(Decimal::from(*int), shape.after),
+        Value::Numeric(number) if number.is_finite() => scientific_numeric(number, shape.after)?,
+        Value::Int8(int) => scientific_numeric(&Numeric::from(*int), shape.after)?,
         Value::Float4(real) if real.is_finite() => scientific_float(f64::from(*real), shape.after),
         Value::Float8(double) if double.is_finite() => scientific_float(*double, shape.after),
-        Value::Float4(_) | Value::Float8(_) => {
+        Value::Float4(_) | Value::Float8(_) | Value::Numeric(_) => {
             // The sign, the digits, and the places of the exponent.
             let mut text = format!(" {}", "#".repeat(shape.before + shape.after + 5));
             text.replace_range(shape.before + 1..shape.before + 2, ".");
@@ -402,16 +402,13 @@ fn scientific_float(value: f64, after: usize) -> String {
     format!("{digits}{}e{exponent:+03}", "0".repeat(after.saturating_sub(MOST_DIGITS)))
 }
 
-fn scientific_decimal(decimal: Decimal, after: usize) -> String {
-    let digits = decimal.mantissa().unsigned_abs();
-    let exponent = match digits {
-        0 => 0,
-        digits => digits.ilog10() as i32 - decimal.scale() as i32,
-    };
+fn scientific_numeric(number: &Numeric, after: usize) -> Result<String, SqlError> {
+    let exponent = number.significant().filter(|_| !number.is_zero()).map_or(0, |digits| digits.exponent - 1);
     // The digits with a point after the first of them. Rounding may make it two.
-    let scale = if digits == 0 { 0 } else { digits.ilog10() };
-    let first = Decimal::try_from_i128_with_scale(decimal.mantissa(), scale).unwrap_or(decimal);
-    format!("{}e{exponent:+03}", rounded(first, 0, after))
+    let unit =
+        Numeric::from_significant(&Significant { negative: false, digits: "1".to_owned(), exponent: exponent + 1 });
+    let first = unit.and_then(|unit| number.quotient(&unit, after as u32)).map_err(numeric_error)?;
+    Ok(format!("{first}e{exponent:+03}"))
 }
 
 /// The state of writing a number by the items of a template.
@@ -423,14 +420,15 @@ struct Writer<'n> {
     out: String,
     /// The position in `digits` of the next digit or point.
     next: usize,
-    /// The number of places that have been written.
+    /// The number of digit places that have been written.
     place: usize,
     /// The position in `digits` of the last digit that fill mode keeps, or of the point if it keeps no digit after it.
     last_kept: Option<usize>,
-    /// The number of places, if the sign is written with the digits.
+    /// The number of digit places in all, one less if there are blanks before the digits or the sign has been written
+    /// already.
     places: usize,
     is_sign_written: bool,
-    /// Whether the last place was a digit, so that separators are written.
+    /// Whether the last place was a digit. Only then a comma of the template is written.
     is_in_number: bool,
 }
 
@@ -510,12 +508,12 @@ impl<'n> Writer<'n> {
         self.last_kept.is_some_and(|last| self.digits.get(last) == Some(&b'.'))
     }
 
-    /// Whether the next digit is the zero before a decimal point, which the template does not ask for.
+    /// Whether the next digit is the zero of a number such as `0.5`, and the template does not require this zero.
     fn is_at_idle_zero(&self) -> bool {
         self.shape.first_zero.is_none() && self.next == 0 && self.digits.first() == Some(&b'0') && self.shape.after != 0
     }
 
-    /// Writes a digit, the decimal point or what stands in its place. `zero` says that the item is `0`.
+    /// Writes the next digit, the decimal point, or a blank in its place. `zero` says that the item is `0`.
     fn write_place(&mut self, zero: bool) {
         let fill = self.shape.flags.fill;
         self.is_in_number = false;
@@ -592,7 +590,7 @@ impl<'n> Writer<'n> {
     }
 }
 
-/// Returns the letters that make an ordinal number of a number.
+/// Returns the ending of an ordinal number in capital letters, such as `ST`.
 fn ordinal(digits: &[u8]) -> Result<&'static str, SqlError> {
     let is_teen = digits.len() > 1 && digits[digits.len() - 2] == b'1';
     match digits.last() {

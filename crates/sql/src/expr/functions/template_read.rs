@@ -29,7 +29,7 @@ struct TimeParts {
     seconds_of_day: i64,
 }
 
-/// The distance of the local time from UTC. The sign is zero if the text has none.
+/// The offset from UTC in a text. The sign is zero if the text contains none.
 #[derive(Default)]
 struct Zone {
     sign: i64,
@@ -67,8 +67,8 @@ impl Convention {
     }
 }
 
-/// Parses a moment by a template and returns its microseconds since 2000-01-01 UTC. Without an offset in the text, it
-/// is in `zone`.
+/// Parses a moment by a template and returns its microseconds since 2000-01-01 UTC. A text without an offset is a local
+/// time of `zone`.
 ///
 /// # Errors
 /// The text does not match the template, a part is out of range, or the template has `FX`, which is not supported.
@@ -301,7 +301,8 @@ impl Read {
         Ok(())
     }
 
-    /// Returns the moment, in microseconds since 2000. Without an offset, it is in the session's zone.
+    /// Returns the moment, in microseconds since 2000-01-01 UTC. Without an offset, the parts are a local time of
+    /// `session`.
     fn micros(&self, text: &str, session: SessionZone) -> Result<i64, SqlError> {
         let Self { date, time, zone, convention } = self;
         let in_day = time.micros().filter(|_| zone.is_valid()).ok_or_else(|| out_of_range(text))?;
@@ -333,7 +334,7 @@ impl Zone {
         self.hour <= 15 && self.minute <= 59
     }
 
-    /// Returns the seconds east of UTC, or `None` if the text had no offset.
+    /// Returns the offset in seconds east of UTC, or `None` if the text contained none.
     fn seconds(&self) -> Option<i64> {
         (self.sign != 0).then_some(self.sign * (self.hour * 60 + self.minute) * 60)
     }

@@ -5,11 +5,10 @@ use super::function::{Field, Function, Overload, TimeFunction};
 use super::moment::{DAY, JULIAN_EPOCH, Moment, SECOND, local_micros, people_year, unknown_unit, unsupported_unit};
 use super::template::{self, ShownZone};
 use super::{interval, template_read};
-use crate::error::unsupported;
 use crate::expr::compare::float;
-use crate::types::{SessionZone, check_timestamp, days_from_parts};
+use crate::types::{SessionZone, check_timestamp, days_from_parts, numeric_error};
 use crate::{MemoryLimit, SqlError, state};
-use hotrow_storage::{Decimal, Type, Value};
+use hotrow_storage::{Numeric, Type, Value};
 
 impl Field {
     /// Returns the field with this name, which must be in lower case.
@@ -41,8 +40,8 @@ impl Field {
         })
     }
 
-    /// Returns the name of the field as PostgreSQL writes it in error messages.
-    pub(super) fn written(self) -> String {
+    /// Returns the name of the field as PostgreSQL writes it in EXTRACT and in error messages.
+    pub(in crate::expr) fn written(self) -> String {
         match self {
             Field::DayOfWeek => "dow".to_owned(),
             Field::IsoDayOfWeek => "isodow".to_owned(),
@@ -121,7 +120,8 @@ pub fn named(name: &str) -> &'static [Overload] {
 const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
 
 impl TimeFunction {
-    /// Returns the result of the function in a time zone. The arguments must have the types of one of its overloads.
+    /// Evaluates the function. `zone` is the session's time zone. The arguments must have the types of one of the
+    /// function's overloads.
     pub(super) fn call<'a>(
         self,
         arguments: &Arguments<'a>,
@@ -228,7 +228,7 @@ fn extract(field: Field, value: &Value<'_>, zone: SessionZone) -> Result<Value<'
         if field.is_cyclic() {
             return Ok(Value::Null);
         }
-        return Err(unsupported("infinity as a numeric").hint("Use date_part, whose result is double precision."));
+        return Ok(Value::Numeric(if micros < 0 { Numeric::NEGATIVE_INFINITY } else { Numeric::INFINITY }));
     }
     let Some(moment) = Moment::of(micros) else { return Ok(Value::Null) };
     let time = moment.time;
@@ -251,22 +251,22 @@ fn extract(field: Field, value: &Value<'_>, zone: SessionZone) -> Result<Value<'
         Field::TimezoneHour => offset.unwrap_or(0) / 3600,
         Field::TimezoneMinute => offset.unwrap_or(0) / 60 % 60,
         Field::Microseconds => time % (60 * SECOND),
-        Field::Milliseconds => return Ok(Value::Numeric(Decimal::new(time % (60 * SECOND), 3))),
-        Field::Second => return Ok(Value::Numeric(Decimal::new(time % (60 * SECOND), 6))),
+        Field::Milliseconds => return Ok(Value::Numeric(Numeric::new(time % (60 * SECOND), 3))),
+        Field::Second => return Ok(Value::Numeric(Numeric::new(time % (60 * SECOND), 6))),
         Field::Julian if is_date => moment.days + JULIAN_EPOCH,
         Field::Julian => {
-            let day = Decimal::from(moment.days + JULIAN_EPOCH);
-            let part = crate::expr::divide(Decimal::from(time), Decimal::from(DAY))?;
-            return Ok(Value::Numeric(day.checked_add(part).unwrap_or(day)));
+            let day = Numeric::from(moment.days + JULIAN_EPOCH);
+            let part = Numeric::from(time).divide(&Numeric::from(DAY)).map_err(numeric_error)?;
+            return Ok(Value::Numeric(day.add(&part).map_err(numeric_error)?));
         }
         Field::Epoch if is_date => moment.days * (DAY / SECOND) + UNIX_TO_EPOCH_SECONDS,
         Field::Epoch => {
             // The same in every zone.
             let micros = i128::from(micros) + i128::from((UNIX_TO_EPOCH_SECONDS - offset.unwrap_or(0)) * SECOND);
-            return Ok(Value::Numeric(Decimal::from_i128_with_scale(micros, 6)));
+            return Ok(Value::Numeric(Numeric::new(micros, 6)));
         }
     };
-    Ok(Value::Numeric(Decimal::from(whole)))
+    Ok(Value::Numeric(Numeric::from(whole)))
 }
 
 fn truncate(field: Field, value: &Value<'_>, name: &str, zone: SessionZone) -> Result<Value<'static>, SqlError> {
@@ -344,6 +344,9 @@ fn days(year: i64, month: i64, day: i64) -> Option<i32> {
 }
 
 /// Returns the microseconds since 2000-01-01 of the date and time of day in the first six arguments.
+///
+/// # Errors
+/// 22008 if a part or the result is out of range.
 fn make_timestamp(arguments: &Arguments<'_>) -> Result<i64, SqlError> {
     let [year, month, day, hour, minute, second] = arguments;
     let (hour, minute, second) = (integer_of(hour), integer_of(minute), float(second));

@@ -6,18 +6,18 @@ use crate::expr::functions::{like_regex, like_regex_is_valid};
 use crate::json::{self, Kind};
 use std::cmp::Ordering;
 
-/// The value of a predicate; `None` is unknown.
+/// The truth value of a predicate; `None` means unknown.
 pub(super) type Truth = Option<bool>;
 
-/// Checks the pattern of `like_regex`.
+/// Checks the pattern of a `like_regex`.
 ///
 /// # Errors
-/// 2201B if it is wrong.
+/// 2201B if the pattern is wrong.
 pub(super) fn check_regex(pattern: &str, flags: &str) -> Result<(), SqlError> {
     like_regex_is_valid(pattern, flags)
 }
 
-/// Returns the value of a predicate for two items. `like_regex` looks at the first one only.
+/// Returns the truth value of a predicate for two items. `like_regex` ignores the second item.
 pub(super) fn holds(predicate: &Node, left: &str, right: &str) -> Truth {
     match predicate {
         Node::Compare(comparison, _) => compare(*comparison, left, right),
@@ -27,7 +27,7 @@ pub(super) fn holds(predicate: &Node, left: &str, right: &str) -> Truth {
     }
 }
 
-/// Returns the text of an item that is a string.
+/// Returns the text of an item, or `None` if the item is not a string.
 fn string(item: &str) -> Option<std::borrow::Cow<'_, str>> {
     (json::kind(item) == Kind::String).then(|| json::unescape(json::trim(item)).ok()).flatten()
 }

@@ -21,15 +21,15 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// A path, or a predicate.
+/// A parsed path or predicate.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Path {
-    /// Whether structural errors are errors: the path says `strict`.
+    /// Whether the path begins with `strict`, so that structural errors are reported.
     strict: bool,
     root: Node,
 }
 
-/// An expression of a path.
+/// A node in the syntax tree of a path.
 #[derive(Debug, PartialEq)]
 enum Node {
     /// `$`
@@ -40,13 +40,13 @@ enum Node {
     Variable(String),
     /// `last`, within a subscript.
     Last,
-    /// A literal, as JSON.
+    /// A literal, in the notation of JSON.
     Literal(String),
-    /// Accessors behind an expression, of which there is at least one.
+    /// An expression with at least one accessor behind it.
     Steps(Box<Node>, Vec<Step>),
     /// `+a` or `-a`
     Sign(char, Box<Node>),
-    /// `a + b` and the like, with the operator's character.
+    /// An arithmetic operation such as `a + b`, with the operator's character.
     Arithmetic(char, Box<(Node, Node)>),
     /// A comparison, with its operator.
     Compare(Comparison, Box<(Node, Node)>),
@@ -77,7 +77,7 @@ enum Comparison {
     GreaterEqual,
 }
 
-/// An accessor.
+/// An accessor, which follows an expression in a path.
 #[derive(Debug, PartialEq)]
 enum Step {
     /// `.key`
@@ -92,11 +92,11 @@ enum Step {
     AnyElement,
     /// `?(predicate)`
     Filter(Node),
-    /// `.type()` and the like.
+    /// A method such as `.type()`.
     Method(Method),
 }
 
-/// A method.
+/// A method that a path calls on an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
     Type,
@@ -137,10 +137,11 @@ impl Comparison {
     }
 }
 
-/// Calls `with` with the path of a text.
+/// Parses a path and calls `with` with it. Each thread keeps the last path that it parsed.
 ///
 /// # Errors
-/// 42601 and 22P02 if the text is no path, 0A000 for what is not supported.
+/// 42601 or 22P02 if the text is no path, 2201B if a pattern in it is wrong, 0A000 if it uses an unsupported feature,
+/// 54001 if it is nested too deeply; the errors of `with`.
 fn with_path<R>(text: &str, with: impl FnOnce(&Path) -> Result<R, SqlError>) -> Result<R, SqlError> {
     hotrow_sync::thread_local! {
         static LAST: RefCell<Option<(String, Rc<Path>)>> = const { RefCell::new(None) };
@@ -163,7 +164,7 @@ fn with_path<R>(text: &str, with: impl FnOnce(&Path) -> Result<R, SqlError>) -> 
 /// Returns the text of a path as PostgreSQL prints it.
 ///
 /// # Errors
-/// As for every use of a path that is wrong.
+/// 42601, 22P02, 2201B, 0A000 or 54001 if the text is no valid path.
 pub(crate) fn canonical(text: &str) -> Result<String, SqlError> {
     let path = read::path(text)?;
     let mut out = String::new();
@@ -175,7 +176,7 @@ pub(crate) fn canonical(text: &str) -> Result<String, SqlError> {
 }
 
 impl Node {
-    /// Returns how tightly an operator binds its operands.
+    /// Returns the precedence of an operator: the higher it is, the more tightly the operator binds.
     fn priority(&self) -> u8 {
         match self {
             Node::Or(_) => 0,
@@ -188,7 +189,7 @@ impl Node {
         }
     }
 
-    /// Writes an expression, within parentheses if it is an operator's and `enclosed` is set.
+    /// Writes an expression. If `enclosed` is set, an operator's expression is written in parentheses.
     fn write(&self, enclosed: bool, out: &mut String) {
         let within = |node: &Node, out: &mut String| node.write(node.priority() <= self.priority(), out);
         let between = |operator: &str, (left, right): &(Node, Node), out: &mut String| {

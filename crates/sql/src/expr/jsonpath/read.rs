@@ -5,34 +5,35 @@ use crate::error::unsupported;
 use crate::json::{normalise, write_string};
 use crate::{SqlError, depth, state};
 
-/// A token: what it is, and where it begins.
+/// A token of a path's text.
 #[derive(Clone, Debug, PartialEq)]
 enum Token {
-    /// A word without quotes.
+    /// A word that is not in quotes.
     Word(String),
     /// A string, or a key in quotes.
     Text(String),
-    /// A number, as JSON has it.
+    /// A number, in the notation of JSON.
     Number(String),
-    /// `$name`
+    /// `$name`, with or without quotes around the name.
     Variable(String),
-    /// An operator or a sign.
+    /// An operator or a punctuation mark.
     Symbol(&'static str),
 }
 
-/// The signs, the longer ones first.
+/// The operators and punctuation marks. A longer one precedes its prefixes.
 const SYMBOLS: [&str; 31] = [
     "**", "==", "!=", "<>", "<=", ">=", "&&", "||", "$", "@", ".", "*", "[", "]", "(", ")", "{", "}", ",", "?", "!",
     "<", ">", "+", "-", "/", "%", "=", "&", "|", ":",
 ];
 
-/// The most operators of a path: what is done with its tree goes so deep.
+/// The maximum number of operators in a path. Functions that walk the tree of a path recurse at most this deep.
 const MOST_OPERATORS: usize = 1000;
 
-/// Returns the path of a text.
+/// Parses a path.
 ///
 /// # Errors
-/// 42601 or 22P02 if it is none, 0A000 for what is not supported, 54001 if it is nested too deeply.
+/// 42601 or 22P02 if the text is no path, 2201B if a pattern in it is wrong, 0A000 if it uses an unsupported feature,
+/// 54001 if it is nested too deeply.
 pub(super) fn path(text: &str) -> Result<Path, SqlError> {
     let tokens = tokens(text)?;
     if tokens.is_empty() {
@@ -51,7 +52,7 @@ pub(super) fn path(text: &str) -> Result<Path, SqlError> {
     }
 }
 
-/// Splits a text into tokens, each with where it begins.
+/// Splits a text into tokens, each with its position in the text.
 fn tokens(text: &str) -> Result<Vec<(Token, usize)>, SqlError> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -100,7 +101,7 @@ fn word(text: &str) -> usize {
     text.find(|character| !is_letter(character)).unwrap_or(text.len())
 }
 
-/// Reads a word, in which characters may be escaped. Returns it and its length.
+/// Reads a word, in which characters may be escaped. Returns the word, and its length in the text.
 fn escaped_word(text: &str) -> Result<(String, usize), SqlError> {
     let (mut out, mut at) = (String::new(), 0);
     while let Some(character) = text[at..].chars().next() {
@@ -120,7 +121,7 @@ fn escaped_word(text: &str) -> Result<(String, usize), SqlError> {
     Ok((out, at))
 }
 
-/// Reads a string in quotes. Returns it and its length.
+/// Reads a string in quotes. Returns the string, and its length in the text.
 fn string(text: &str) -> Result<(String, usize), SqlError> {
     let (mut out, mut at) = (String::new(), 1);
     while let Some(character) = text[at..].chars().next() {
@@ -136,13 +137,14 @@ fn string(text: &str) -> Result<(String, usize), SqlError> {
     Err(wrong("unterminated quoted string", None))
 }
 
-/// Returns the beginning of an escape of a character's number, as far as it has digits.
+/// Returns the beginning of a wrong `\x` or `\u` escape for an error message: its digits, and at most six characters in
+/// all.
 fn begun(text: &str) -> &str {
     let end = text[2..].find(|next: char| !next.is_ascii_hexdigit() && next != '{').map_or(text.len(), |end| 2 + end);
     &text[..end.min(6)]
 }
 
-/// Reads an escape. Returns its length.
+/// Reads an escape and appends its character to `out`. Returns the length of the escape in the text.
 fn escape(text: &str, out: &mut String) -> Result<usize, SqlError> {
     let digits = |from: usize, to: usize| {
         let digits = text.get(from..to).filter(|digits| digits.chars().all(|digit| digit.is_ascii_hexdigit()));
@@ -184,7 +186,7 @@ fn escape(text: &str, out: &mut String) -> Result<usize, SqlError> {
     Ok(length)
 }
 
-/// Reads a number. Returns it as JSON has it, and its length.
+/// Reads a number. Returns the number in the notation of JSON, and its length in the text.
 fn number(text: &str) -> Result<(String, usize), SqlError> {
     let digits =
         |from: usize| text[from..].find(|next: char| !next.is_ascii_digit()).map_or(text.len(), |at| from + at);
@@ -218,7 +220,8 @@ fn number(text: &str) -> Result<(String, usize), SqlError> {
     Ok((normalise(&json)?, end))
 }
 
-/// Returns the error for a text that is no path, at a token or at its end.
+/// Returns the error 42601 for a text that is no path. `near` is the place of the error, or `None` for the end of the
+/// text.
 fn wrong(what: &str, near: Option<&str>) -> SqlError {
     let message = match near {
         Some(near) => format!("{what} at or near \"{near}\" of jsonpath input"),
@@ -231,11 +234,11 @@ struct Reader<'t> {
     text: &'t str,
     tokens: Vec<(Token, usize)>,
     at: usize,
-    /// The number of filters around the place.
+    /// The number of filters around the present token.
     filters: usize,
-    /// The number of subscripts around the place.
+    /// The number of subscripts around the present token.
     subscripts: usize,
-    /// The number of operators so far.
+    /// The number of operators that have been read.
     operators: usize,
 }
 
@@ -306,19 +309,22 @@ impl Reader<'_> {
         Ok(left)
     }
 
-    /// Takes an operator.
+    /// Skips an operator and counts it.
+    ///
+    /// # Errors
+    /// 54001 if the path has too many operators.
     fn operator(&mut self) -> Result<(), SqlError> {
         self.at += 1;
         self.operators += 1;
         if self.operators > MOST_OPERATORS { Err(depth::too_deep()) } else { Ok(()) }
     }
 
-    /// Fails at the present token unless an expression is a predicate.
+    /// Checks that an expression is a predicate. Otherwise fails at the present token.
     fn check_predicate(&self, node: &Node) -> Result<(), SqlError> {
         if is_predicate(node) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// Fails at the present token if an operand of an operator for values is a predicate.
+    /// Returns an operand of an operator for values. Fails at the present token if the operand is a predicate.
     fn value(&self, node: Node) -> Result<Node, SqlError> {
         if is_predicate(&node) { Err(self.unexpected()) } else { Ok(node) }
     }
@@ -411,7 +417,7 @@ impl Reader<'_> {
         Ok(left)
     }
 
-    /// Returns the operator of arithmetic that is next behind an operand.
+    /// Returns the arithmetic operator that follows the operand `left`, or `None` if there is none.
     fn arithmetic(&self, left: &Node) -> Option<char> {
         match self.peek() {
             Some(Token::Symbol(symbol @ ("+" | "-" | "*" | "/" | "%"))) if !is_predicate(left) => symbol.chars().next(),
@@ -440,7 +446,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads an operand with its accessors.
+    /// Reads an operand, with the accessors behind it.
     fn primary(&mut self) -> Result<Node, SqlError> {
         let Some(token) = self.peek().cloned() else { return Err(self.unexpected()) };
         let mut is_closed = false;
@@ -502,7 +508,7 @@ impl Reader<'_> {
         node
     }
 
-    /// Reads an accessor, if there is one.
+    /// Reads an accessor. Returns `None` if the present token does not begin one.
     fn step(&mut self) -> Result<Option<Step>, SqlError> {
         if self.take("?") {
             self.expect("(")?;
@@ -545,7 +551,7 @@ impl Reader<'_> {
         }))
     }
 
-    /// Reads the levels of `.**`, if there are any.
+    /// Reads the levels of `.**`, such as `{1 to last}`. Without levels, `.**` means all of them.
     fn levels(&mut self) -> Result<Step, SqlError> {
         if !self.take("{") {
             return Ok(Step::Deep(Some(0), None));

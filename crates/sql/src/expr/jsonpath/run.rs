@@ -12,25 +12,24 @@ use crate::expr::{Arithmetic, Env};
 use crate::json::{self, Kind};
 use crate::types::{Styles, decode_text};
 use crate::{SqlError, SqlState, depth, state};
-use hotrow_storage::{Type, Value};
-use rust_decimal::Decimal;
+use hotrow_storage::{Numeric, Type, Value};
 use std::borrow::Cow;
 
-/// The arguments of a call beside the value and the path, and its surroundings.
+/// The arguments of a call other than the value and the path, and the environment of the call.
 #[derive(Clone, Copy)]
 pub(crate) struct Options<'a> {
-    /// The values of variables: an object. Without one, as for the operators, all of them are null.
+    /// The values of variables, as a JSON object. If it is `None`, as for the operators, all variables are null.
     pub(crate) variables: Option<&'a str>,
-    /// Whether errors that depend on the value are no errors.
+    /// Whether the call is silent: it does not report errors that depend on the value.
     pub(crate) silent: bool,
-    /// The surroundings, which may cancel the call, and limit its memory.
+    /// The environment, through which the call can be cancelled, and which limits its memory.
     pub(crate) env: &'a Env<'a>,
 }
 
-/// An item: a JSON value.
+/// An item: the text of a JSON value.
 type Item<'j> = Cow<'j, str>;
 
-/// The reason why there are no more items.
+/// The error that ends an evaluation.
 enum Stop {
     /// An error that depends on the value.
     Item(SqlError),
@@ -48,7 +47,7 @@ fn item_error(state: SqlState, message: impl Into<String>) -> Stop {
     Stop::Item(SqlError::new(state, message))
 }
 
-/// Returns whether a path finds an item in a value; `None` if a silent call meets an error.
+/// Returns whether a path finds an item in a value, or `None` if the call is silent and an error depends on the value.
 pub(crate) fn exists(value: &str, path: &str, options: Options<'_>) -> Result<Option<bool>, SqlError> {
     with_path(path, |path| {
         let mut found = Vec::new();
@@ -62,10 +61,11 @@ pub(crate) fn exists(value: &str, path: &str, options: Options<'_>) -> Result<Op
     })
 }
 
-/// Returns the value of a predicate; `None` if it is unknown, or if a silent call meets an error.
+/// Returns the truth value of a predicate. Returns `None` if it is unknown, or if the call is silent and the result is
+/// no single boolean.
 ///
 /// # Errors
-/// 22038 if the result is no single boolean.
+/// 22038 if the call is not silent and the result is no single boolean.
 pub(crate) fn matches(value: &str, path: &str, options: Options<'_>) -> Result<Option<bool>, SqlError> {
     let found = query(value, path, options)?;
     match &found[..] {
@@ -76,13 +76,13 @@ pub(crate) fn matches(value: &str, path: &str, options: Options<'_>) -> Result<O
     }
 }
 
-/// Returns the items of a path, as texts of `jsonb`.
+/// Returns the items that a path finds, as texts of `jsonb`. If an error ends a silent call, returns the items so far.
 pub(crate) fn query(value: &str, path: &str, options: Options<'_>) -> Result<Vec<String>, SqlError> {
     with_path(path, |path| {
         let mut found = Vec::new();
         match all(value, path, options, &mut found) {
             Ok(()) => {}
-            // What was found before the error counts.
+            // The items that were found before the error are the result.
             Err(Stop::Item(_)) if options.silent => {}
             Err(Stop::Item(error) | Stop::Other(error)) => return Err(error),
         }
@@ -90,7 +90,7 @@ pub(crate) fn query(value: &str, path: &str, options: Options<'_>) -> Result<Vec
     })
 }
 
-/// Finds all items.
+/// Finds all items of a path, and appends them to `found`.
 fn all<'j>(value: &'j str, path: &'j super::Path, options: Options<'j>, found: &mut Vec<Item<'j>>) -> Result<(), Stop> {
     if options.variables.is_some_and(|variables| json::kind(variables) != Kind::Object) {
         let error = SqlError::new(state::INVALID_PARAMETER_VALUE, "\"vars\" argument is not an object");
@@ -109,23 +109,23 @@ fn all<'j>(value: &'j str, path: &'j super::Path, options: Options<'j>, found: &
     place.items(&path.root, found)
 }
 
-/// A place in the evaluation of a path.
+/// The state of the evaluation at some point of a path.
 #[derive(Clone)]
 struct Place<'j> {
     root: &'j str,
-    /// The item that `@` means.
+    /// The item for which `@` stands.
     current: Item<'j>,
     variables: Option<&'j str>,
     env: &'j Env<'j>,
     lax: bool,
-    /// Whether structural errors are no errors.
+    /// Whether structural errors are ignored.
     forgives: bool,
-    /// The number of elements of the array whose last one `last` means.
+    /// The length of the innermost array whose subscript is evaluated, from which `last` is computed.
     last: Option<usize>,
 }
 
 impl<'j> Place<'j> {
-    /// Adds the items of an expression.
+    /// Evaluates an expression and appends its items to `found`.
     fn items(&self, node: &'j Node, found: &mut Vec<Item<'j>>) -> Result<(), Stop> {
         depth::check()?;
         match node {
@@ -159,7 +159,7 @@ impl<'j> Place<'j> {
                         let message = format!("operand of unary jsonpath operator {sign} is not a numeric value");
                         item_error(state::SQL_JSON_NUMBER_NOT_FOUND, message)
                     })?;
-                    found.push(written(if *sign == '-' { -number } else { number }));
+                    found.push(written(if *sign == '-' { number.negate() } else { number }));
                 }
             }
             Node::Arithmetic(operator, operands) => found.push(self.arithmetic(*operator, operands)?),
@@ -171,7 +171,7 @@ impl<'j> Place<'j> {
         Ok(())
     }
 
-    /// Returns the items of an expression, in a lax path with arrays taken apart.
+    /// Evaluates an expression and returns its items. In a lax path, each array is replaced by its elements.
     fn unwrapped(&self, node: &'j Node) -> Result<Vec<Item<'j>>, Stop> {
         let mut found = Vec::new();
         self.items(node, &mut found)?;
@@ -208,10 +208,11 @@ impl<'j> Place<'j> {
             '/' => Arithmetic::Divide,
             _ => Arithmetic::Modulo,
         };
-        arithmetic.decimals(left, right).map(written).map_err(Stop::Item)
+        arithmetic.numerics(&left, &right).map(written).map_err(Stop::Item)
     }
 
-    /// Adds the items that accessors find from an item. `unwrap` says that the first one may take an array apart.
+    /// Applies accessors to an item and appends the results to `found`. If `unwrap` is set, the first accessor is
+    /// applied to the elements of an array where it cannot be applied to the array.
     fn steps(&self, item: Item<'j>, steps: &'j [Step], unwrap: bool, found: &mut Vec<Item<'j>>) -> Result<(), Stop> {
         depth::check()?;
         self.env.check_cancelled()?;
@@ -274,7 +275,7 @@ impl<'j> Place<'j> {
         }
     }
 
-    /// Fails with a structural error, unless the path forgives them.
+    /// Returns a structural error, unless such errors are ignored.
     fn structural(&self, state: SqlState, message: impl Into<String>) -> Result<(), Stop> {
         if self.forgives { Ok(()) } else { Err(item_error(state, message)) }
     }
@@ -323,7 +324,10 @@ impl<'j> Place<'j> {
         Ok(())
     }
 
-    /// Returns the value of a subscript.
+    /// Evaluates a subscript.
+    ///
+    /// # Errors
+    /// 22033 if the result is no single integer.
     fn index(&self, node: &'j Node) -> Result<i64, Stop> {
         let mut found = Vec::new();
         self.items(node, &mut found)?;
@@ -335,13 +339,14 @@ impl<'j> Place<'j> {
             let message = "jsonpath array subscript is not a single numeric value";
             item_error(state::INVALID_SQL_JSON_SUBSCRIPT, message)
         })?;
-        let whole = i32::try_from(number.trunc()).map_err(|_| {
+        let whole = number.trunc(0).to_i64().and_then(|whole| i32::try_from(whole).ok()).ok_or_else(|| {
             item_error(state::INVALID_SQL_JSON_SUBSCRIPT, "jsonpath array subscript is out of integer range")
         })?;
         Ok(i64::from(whole))
     }
 
-    /// Adds what is found from the parts of an item that are at these levels below it.
+    /// Applies the accessors `rest` to the parts of an item at levels `from` to `to` below it, and appends the results
+    /// to `found`. `level` is the level of the item's own parts.
     fn deep(
         &self,
         item: &Item<'j>,
@@ -371,7 +376,7 @@ impl<'j> Place<'j> {
         Ok(())
     }
 
-    /// Returns the result of a method, if it is one item; `None` if the result is none, or several.
+    /// Returns the result of a method. Returns `None` if the result is not exactly one item.
     fn method(&self, method: Method, item: &Item<'j>) -> Result<Option<Item<'j>>, Stop> {
         let kind = json::kind(item);
         let name = method.name();
@@ -404,7 +409,7 @@ impl<'j> Place<'j> {
         Ok(Some(result))
     }
 
-    /// Returns the value of a predicate.
+    /// Evaluates a predicate and returns its truth value.
     fn truth(&self, predicate: &'j Node) -> Result<Truth, Stop> {
         depth::check()?;
         Ok(match predicate {
@@ -454,7 +459,7 @@ impl<'j> Place<'j> {
         })
     }
 
-    /// Returns the value of a predicate over the items of its operands: whether it holds for a pair of them.
+    /// Returns the truth value of a predicate over all pairs of the operands' items: true if it holds for a pair.
     fn holds_for(&self, predicate: &Node, lefts: &[Item<'j>], rights: &[Item<'j>]) -> Truth {
         let (mut found, mut is_unknown) = (false, false);
         for left in lefts {
@@ -472,7 +477,8 @@ impl<'j> Place<'j> {
     }
 }
 
-/// Returns the items of a predicate's operand, or `None` if there is an error that makes the predicate unknown.
+/// Returns the items of a predicate's operand. Returns `None` if an error depends on the value, which makes the
+/// predicate unknown.
 fn known<'j>(items: Result<Vec<Item<'j>>, Stop>) -> Result<Option<Vec<Item<'j>>>, Stop> {
     match items {
         Ok(items) => Ok(Some(items)),
@@ -481,7 +487,7 @@ fn known<'j>(items: Result<Vec<Item<'j>>, Stop>) -> Result<Option<Vec<Item<'j>>>
     }
 }
 
-/// Returns a part of an item.
+/// Returns the part of an item that `find` finds in its text. A part of a borrowed item is borrowed, too.
 fn part<'j>(item: &Item<'j>, find: impl for<'t> Fn(&'t str) -> Option<&'t str>) -> Option<Item<'j>> {
     match item {
         Cow::Borrowed(text) => find(text).map(Cow::Borrowed),
@@ -504,8 +510,9 @@ fn values<'j>(item: &Item<'j>) -> Vec<Item<'j>> {
     }
 }
 
-/// Returns an object for each member of an object, with its key, its value, and a number that tells the objects of one
-/// value apart: where the object begins in the value.
+/// Returns the result of `keyvalue()`: an object for each member of an object, with its `key`, its `value` and an `id`.
+/// The `id` is the position of the object in the value, and so differs between objects; it is 0 for an object that the
+/// path has computed.
 fn pairs<'j>(root: &str, object: &Item<'j>) -> Result<Vec<Item<'j>>, SqlError> {
     let place = (object.as_ptr() as usize).wrapping_sub(root.as_ptr() as usize);
     let id = if place < root.len() { place } else { 0 };
@@ -515,11 +522,11 @@ fn pairs<'j>(root: &str, object: &Item<'j>) -> Result<Vec<Item<'j>>, SqlError> {
     json::members(object).map(pair).collect()
 }
 
-/// Returns the number that an item is, or `None` if it is none.
+/// Returns an item as a number, or `None` if the item is no number.
 ///
 /// # Errors
-/// 22003 if the number has more digits than can be computed with.
-fn number_of(item: &str) -> Result<Option<Decimal>, Stop> {
+/// 22003 if the number has more digits than a `numeric`.
+fn number_of(item: &str) -> Result<Option<Numeric>, Stop> {
     if json::kind(item) != Kind::Number {
         return Ok(None);
     }
@@ -529,7 +536,7 @@ fn number_of(item: &str) -> Result<Option<Decimal>, Stop> {
     }
 }
 
-fn written<'j>(number: Decimal) -> Item<'j> {
+fn written<'j>(number: Numeric) -> Item<'j> {
     Cow::Owned(number.to_string())
 }
 

@@ -1,15 +1,15 @@
-//! The names of errors, by which handlers know them and RAISE makes them.
+//! Kinds of errors and their names, which handlers of errors and RAISE use.
 
 use crate::error::SqlState;
 use crate::{SqlError, state};
 
-/// The SQLSTATEs with PostgreSQL's names of them, one on each line. A name may stand for several.
+/// PostgreSQL's names of SQLSTATEs: a SQLSTATE and its name on each line. Several SQLSTATEs may have the same name.
 const NAMES: &str = include_str!("conditions.txt");
 
 /// A kind of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// All errors but a cancelled statement and a failed ASSERT.
+    /// `others`: all errors except those of a cancelled statement and of a failed ASSERT.
     Others,
     /// The errors of one SQLSTATE. A SQLSTATE that ends with three zeros stands for its whole class.
     Sqlstate(SqlState),
@@ -43,7 +43,7 @@ impl Condition {
         SqlState::of(code).map(Condition::Sqlstate).ok_or_else(wrong)
     }
 
-    /// Whether an error is of this kind.
+    /// Whether an error with the SQLSTATE `code` is of this kind.
     pub fn matches(self, code: SqlState) -> bool {
         match self {
             Condition::Others => code != state::QUERY_CANCELED && code != state::ASSERT_FAILURE,

@@ -1,4 +1,5 @@
-//! Reads what steers a body: branches, loops, EXIT and CONTINUE, RAISE and its handlers, ASSERT, GET DIAGNOSTICS.
+//! Reads the control statements of a body: branches, loops, EXIT, CONTINUE, RETURN, RAISE, ASSERT, GET DIAGNOSTICS, and
+//! the handlers of errors.
 
 use super::condition::Condition;
 use super::read::{Reader, target};
@@ -12,7 +13,7 @@ use crate::{SqlError, state};
 use sqlparser::ast;
 
 impl Reader<'_> {
-    /// Reads a statement that begins with this word, if it is one of those that steer the body.
+    /// Reads a control statement other than a loop, if the next word, which is `word`, begins one.
     pub(super) fn controlled(&mut self, word: &str) -> Result<Option<StepKind<Written>>, SqlError> {
         const WORDS: [&str; 8] = ["if", "case", "exit", "continue", "return", "null", "raise", "assert"];
         let gets = self.cursor.follows(1, "diagnostics") || self.cursor.follows(2, "diagnostics");
@@ -81,8 +82,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads CASE, whose first word was taken. CASE becomes IF. If it has an operand, that is the first value of a
-    /// variable in a block around the IF.
+    /// Reads CASE, whose first word was taken. CASE becomes IF. If it has an operand, a block around the IF declares a
+    /// variable whose first value is the operand.
     fn cases(&mut self) -> Result<StepKind<Written>, SqlError> {
         const OPERAND: &str = "case operand";
         let line = self.place().line;
@@ -371,7 +372,7 @@ impl Reader<'_> {
     }
 }
 
-/// Makes the error of a CASE none of whose cases holds.
+/// Makes the RAISE that reports an error if no case of a CASE without ELSE holds.
 fn no_case() -> Result<Raise<Written>, SqlError> {
     Ok(Raise {
         notice: None,
@@ -382,7 +383,7 @@ fn no_case() -> Result<Raise<Written>, SqlError> {
     })
 }
 
-/// Makes an expression from a text that is no part of the body.
+/// Parses an expression from a text that is no part of the body, so that errors have no position.
 fn made(text: String) -> Result<Expression, SqlError> {
     let expr = crate::parse::parse_expr(&text).map_err(|error| SqlError { position: None, ..error })?;
     Ok(Expression { expr, text: Fragment { text, offset: None } })
@@ -409,7 +410,7 @@ fn ends_message(token: &Token, sql: &str) -> bool {
     token.is(sql, "using") || token.is_symbol(b';')
 }
 
-/// Splits a message at its `%`. Two of them stand for the character itself.
+/// Splits the format of a message at each `%`, for which a value is put in. `%%` stands for the character itself.
 fn parts(format: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut characters = format.chars().peekable();

@@ -1,14 +1,15 @@
 //! The bodies of procedures and of DO: blocks of statements with variables, branches, loops and handlers of errors.
 //!
 //! A body has two forms of one tree. The [`Written`] form has names and texts, as they were read. The bound form has
-//! plans and places in a frame, and is made from the written one if all statements can be planned before the body runs.
+//! plans, and places of variables in a frame. The body of a procedure is bound before it runs. The body of DO runs in
+//! its written form: a statement is planned when the body reaches it.
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | this file | the tree |
 //! | `read` | reads a body from its text |
 //! | `control` | reads loops, branches, RAISE and the like |
-//! | `condition` | the names of errors, by which handlers know them |
+//! | `condition` | the kinds of errors and their names |
 
 pub mod condition;
 mod control;
@@ -50,7 +51,7 @@ impl Described for StatementSyntax {
     }
 }
 
-/// The form of a body that has been read.
+/// The form of a body as it has been read, before it is bound.
 #[derive(Debug)]
 pub struct Written;
 
@@ -68,7 +69,7 @@ pub struct Block<F: Form> {
     pub label: Option<String>,
     /// The variables, in the order of their declarations.
     pub declarations: Vec<Declaration<F>>,
-    /// The statements.
+    /// The statements of the block.
     pub steps: Vec<Step<F>>,
     /// The handlers of errors, in the order in which they are tried.
     pub handlers: Vec<Handler<F>>,
@@ -100,7 +101,7 @@ pub struct Handler<F: Form> {
     pub sqlstate: F::Variable,
     /// The variable that has the message of the error while the handler runs.
     pub sqlerrm: F::Variable,
-    /// The statements.
+    /// The statements of the handler.
     pub steps: Vec<Step<F>>,
 }
 
@@ -118,29 +119,29 @@ pub struct Step<F: Form> {
 pub enum StepKind<F: Form> {
     /// Runs a statement of SQL.
     Run(F::Statement),
-    /// Gives a variable a value.
+    /// Assigns a value to a variable.
     Assign(F::Target, F::Value),
     /// Runs the statements after the first condition that is true, or those of ELSE if none is.
     If(Vec<(F::Value, Vec<Step<F>>)>, Vec<Step<F>>),
     /// Runs a block within this one.
     Block(Block<F>),
-    /// Runs statements again and again.
+    /// Runs the statements of a loop as often as its kind says.
     Loop(Loop<F>),
-    /// Leaves a loop or a block, or goes on with the next round of a loop.
+    /// EXIT leaves a loop or a block; CONTINUE begins the next round of a loop.
     Leave(Leave<F>),
     /// Reports an error, or sends the client a notice.
     Raise(Raise<F>),
     /// Reports an error if the condition is not true. The message is optional.
     Assert(F::Value, Option<F::Value>),
-    /// Gives variables the facts about the last statement, or about the error that is handled.
+    /// GET DIAGNOSTICS: assigns facts about the last statement, or about the error that is handled, to variables.
     Diagnose(Vec<(F::Target, Fact)>),
-    /// Ends the body. The values are the result of the function: none, or one for each column. As it is written, there
-    /// is at most one.
+    /// Ends the body. The values are the result of the function: none, or one for each of its columns. In the written
+    /// form there is at most one value, which may be a row.
     Return(Vec<F::Value>),
-    /// RETURN NEXT: adds a row to the result of the function. The values are those of RETURN.
+    /// RETURN NEXT: adds a row to the result of the function. The values have the same form as those of RETURN.
     Next(Vec<F::Value>),
-    /// RETURN QUERY: adds the rows of a query to the result of the function. The variables after INTO take the columns
-    /// of each row, with the types of the result.
+    /// RETURN QUERY: adds the rows of a query to the result of the function. In the bound form, the variables that take
+    /// the statement's result have the types of the function's result.
     Query(F::Statement),
     /// Does nothing.
     Null,
@@ -187,7 +188,7 @@ pub struct Loop<F: Form> {
     pub label: Option<String>,
     /// How often the statements run.
     pub rounds: Rounds<F>,
-    /// The statements.
+    /// The statements of the loop.
     pub steps: Vec<Step<F>>,
 }
 
@@ -204,7 +205,7 @@ pub enum Rounds<F: Form> {
         variable: F::Variable,
         /// The first number.
         from: F::Value,
-        /// The last number, if the steps meet it.
+        /// The limit of the numbers. The limit itself is a number of the range if the steps reach it.
         to: F::Value,
         /// The step from one number to the next, which is 1 by default.
         by: Option<F::Value>,
@@ -215,34 +216,34 @@ pub enum Rounds<F: Form> {
     Rows(F::Statement),
 }
 
-/// EXIT or CONTINUE.
+/// An EXIT or CONTINUE statement.
 #[derive(Debug)]
 pub struct Leave<F: Form> {
     /// Whether the statement is CONTINUE, and not EXIT.
     pub goes_on: bool,
-    /// The label of the loop or block; the innermost loop if there is none.
+    /// The label of the loop or block. `None` means the innermost loop.
     pub label: Option<String>,
-    /// The condition without which the statement does nothing.
+    /// WHEN: the statement has an effect only if the condition is true. `None` if there is no WHEN.
     pub condition: Option<F::Value>,
 }
 
-/// RAISE.
+/// A RAISE statement.
 #[derive(Debug)]
 pub struct Raise<F: Form> {
     /// The severity of a notice; `None` for an error.
     pub notice: Option<&'static str>,
-    /// The kind of the error, with its name or SQLSTATE as written; `None` if the statement says none.
+    /// The kind of the error, with its name or SQLSTATE as the statement writes it; `None` if the statement names none.
     pub condition: Option<(Condition, String)>,
     /// The parts of the message, and the values between them: one part more than values. `None` if the statement has
     /// no message.
     pub message: Option<(Vec<String>, Vec<F::Value>)>,
     /// The options after USING.
     pub options: Vec<(ErrorPart, F::Value)>,
-    /// Whether the statement is RAISE alone, which reports the error that is handled once more.
+    /// Whether the statement is RAISE alone, which reports the error that is handled again.
     pub again: bool,
 }
 
-/// A fact that GET DIAGNOSTICS tells.
+/// A fact that GET DIAGNOSTICS reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// The number of rows of the last statement.
@@ -251,10 +252,10 @@ pub enum Fact {
     Error(ErrorPart),
 }
 
-/// A part of an error, which RAISE may give and GET STACKED DIAGNOSTICS tells.
+/// A part of an error, which RAISE may set and GET STACKED DIAGNOSTICS reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorPart {
-    /// The SQLSTATE. RAISE may give the name of a condition for it.
+    /// The SQLSTATE. RAISE may set it by the name of a condition.
     Code,
     /// The message.
     Message,
@@ -262,13 +263,13 @@ pub enum ErrorPart {
     Detail,
     /// The HINT.
     Hint,
-    /// The statements and the lines of bodies in which the error has arisen. RAISE cannot give it.
+    /// The statements and the lines of bodies in which the error has arisen. RAISE cannot set it.
     Context,
     /// The name of the column that the error is about.
     Column,
     /// The name of the constraint that the error is about.
     Constraint,
-    /// The name of the type that the error is about. No error has one, and RAISE cannot give it.
+    /// The name of the type that the error is about. No error has one, and RAISE cannot set it.
     DataType,
     /// The name of the table that the error is about.
     Table,
@@ -323,7 +324,8 @@ impl<F: Form> Block<F> {
         });
     }
 
-    /// Calls `visit` for the statements of this block and of its branches and loops, but not for those in other blocks.
+    /// Calls `visit` for the statements of this block, of its branches and loops, and of its handlers. The statements
+    /// in nested blocks are not visited.
     pub fn each_step<'b>(&'b self, visit: &mut dyn FnMut(&'b Step<F>)) {
         each_step(&self.steps, visit);
         self.handlers.iter().for_each(|handler| each_step(&handler.steps, visit));
@@ -351,7 +353,7 @@ pub struct VariableSyntax {
     pub name: String,
     /// The type of the variable.
     pub ty: VariableType,
-    /// Whether no value may be assigned to the variable after its first.
+    /// CONSTANT: whether the variable keeps its first value.
     pub constant: bool,
     /// Whether the variable refuses NULL.
     pub not_null: bool,
@@ -368,9 +370,11 @@ pub enum VariableType {
     RowOf(Vec<String>),
     /// `record`: a row of any query.
     Record,
-    /// The type of the first value: of a variable that the body does not declare itself.
+    /// The type of the variable's first value. Only variables that the parser adds have it, such as the one for the
+    /// operand of CASE.
     OfFirstValue,
-    /// `ALIAS FOR`: another name of a variable, or of an argument that is named by its number, as `$1`.
+    /// `ALIAS FOR`: the variable is another name of this variable, or of an argument, which may be named by its number
+    /// (`$1`).
     Alias(String),
 }
 
@@ -379,7 +383,7 @@ pub enum VariableType {
 pub struct TargetSyntax {
     /// The name of the variable.
     pub name: String,
-    /// The name of the field.
+    /// The name of the field; `None` if the value is assigned to the whole variable.
     pub field: Option<String>,
 }
 
@@ -394,7 +398,7 @@ pub struct StatementSyntax {
     pub strict: bool,
 }
 
-/// The part of a statement of a body that is executed.
+/// A statement of SQL in a body, without its INTO.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Executed {
     /// A statement that reads or changes rows or calls a procedure. Its names may mean variables.
@@ -403,16 +407,16 @@ pub enum Executed {
         statement: Syntax<ast::Statement>,
         /// The text of the statement.
         text: Fragment,
-        /// Whether the statement is PERFORM, whose rows are of no use.
+        /// Whether the statement is PERFORM, whose rows are discarded.
         performs: bool,
     },
     /// A statement of any other kind, by its text.
     Other(Fragment),
     /// EXECUTE: a statement whose text is computed.
     Dynamic {
-        /// The text.
+        /// The expression whose value is the text of the statement.
         text: Expression,
-        /// The values of the parameters.
+        /// USING: the values of the statement's parameters.
         using: Vec<Expression>,
     },
 }

@@ -59,7 +59,7 @@ pub(super) struct Reader<'b> {
     offset: Option<u32>,
     /// The blocks and loops around the present statement.
     pub(super) around: Vec<Around>,
-    /// The place that was computed last.
+    /// The place that the method `place` computed last, from which it computes the next.
     place: Place,
 }
 
@@ -68,9 +68,9 @@ pub(super) struct Reader<'b> {
 pub(super) struct Around {
     /// The label of the block or the loop.
     pub(super) label: Option<String>,
-    /// Whether it is a loop, which EXIT and CONTINUE without a label mean.
+    /// Whether it is a loop, to which an EXIT or CONTINUE without a label may refer.
     pub(super) is_loop: bool,
-    /// The names of its variables, each with whether it is a constant.
+    /// The names of its variables. The flag says whether the variable is a constant.
     names: Vec<(String, bool)>,
 }
 
@@ -400,7 +400,8 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Reads a statement of another kind: only DO has any but NOTIFY, LISTEN and UNLISTEN.
+    /// Reads a statement of any other kind, which is kept as text. In a procedure it can only be NOTIFY, LISTEN or
+    /// UNLISTEN.
     fn other(&mut self) -> Result<StatementSyntax, SqlError> {
         let start = self.place();
         let text = self.cursor.text_until(|token, _| token.is_symbol(b';'))?;
@@ -414,7 +415,7 @@ impl<'b> Reader<'b> {
     pub(super) fn expression(&mut self, ends: impl Fn(&Token, &str) -> bool) -> Result<Expression, SqlError> {
         let start = self.place();
         let text = self.cursor.text_until(ends)?;
-        // PostgreSQL computes an expression as a query: it may go on with FROM.
+        // PostgreSQL computes an expression as a query: it may have a FROM clause.
         let as_query = |error: SqlError| match crate::parse::parse_expr(&format!("(SELECT {text})")) {
             Ok(query) if text.to_ascii_lowercase().contains("from") => Ok(query),
             _ => Err(shifted(error, start.characters)),
@@ -455,8 +456,8 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Checks that DO has a variable to which a value is assigned. The variables of a procedure are checked when its
-    /// body is bound, since the arguments are among them.
+    /// Checks that a variable of DO, to which a value is assigned, is declared and is no constant. The variables of a
+    /// procedure are checked when its body is bound, since the arguments are among them.
     pub(super) fn check_target(&self, target: &TargetSyntax) -> Result<(), SqlError> {
         if self.kind != BodyKind::Anonymous {
             return Ok(());
@@ -510,7 +511,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The first words of the statements that a procedure cannot contain.
+/// The first words of the statements for which a procedure gets error 0A000, and not a syntax error.
 const REFUSED: [&str; 21] = [
     "abort",
     "alter",
@@ -542,7 +543,7 @@ pub(super) fn target(cursor: &mut Cursor<'_>) -> Result<TargetSyntax, SqlError> 
     Ok(TargetSyntax { name, field })
 }
 
-/// Returns the names of declared variables, each with whether it is a constant.
+/// Returns the names of declared variables. The flag says whether the variable is a constant.
 fn names_of(declarations: &[Declaration<Written>]) -> Vec<(String, bool)> {
     declarations.iter().map(|known| (known.variable.name.clone(), known.variable.constant)).collect()
 }

@@ -132,7 +132,7 @@ impl NewOrder {
         Ok(of_brand)
     }
 
-    /// Adds the rows that [`insert`](Self::insert) inserts, now that the order has a number.
+    /// Adds the rows that [`insert`](Self::insert) will insert to `accesses`, now that the order has a number.
     fn announce(&self, number: i32, accesses: &mut Accesses) {
         let of_order = [self.warehouse, self.district, number];
         for table in [self.tables.order, self.tables.new_order] {

@@ -8,8 +8,8 @@ use hotrow_txn::{Access, Accesses, Intent};
 use smallvec::SmallVec;
 
 impl<A: Admission> PlannedTransaction<A> {
-    /// Adds the locks of the rows in a set to the plan, as far as they can be had: those of rows that the plan lacks,
-    /// in tables that need locks.
+    /// Adds the rows of a set to the plan, with their locks, as far as the locks can be had. Rows that are in the plan
+    /// already, and rows of tables that need no locks, are left out.
     pub(super) fn add_announced(&mut self, announced: &Accesses) {
         let needs = self.admission.needs();
         let scene = Scene { database: &self.database, guard: self.participant.guard() };

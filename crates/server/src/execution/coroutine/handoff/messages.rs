@@ -12,7 +12,7 @@ pub enum IoMessage {
     Admit(ClientSlot),
     /// A worker returns the conversation of the connection with this number, whose messages are answered.
     Answered(usize, Answered),
-    /// There is something to send on the connection with this number.
+    /// There may be something to send on the connection with this number, although its client has sent nothing.
     Look(usize),
     /// The worker's thread is to end, because the server shuts down and all clients have left.
     End,
@@ -55,6 +55,6 @@ impl Wake for Inbox<RunMessage> {
         self.send(RunMessage::Wake(number));
     }
 
-    /// An idle connection is with its I/O worker, which has a waker of its own.
+    /// Does nothing: an idle connection is with its I/O worker, for which there is another waker.
     fn wake_idle(&self, _: usize) {}
 }

@@ -6,121 +6,23 @@
 //! ```
 //!
 //! A bounded string (`char(n)`, `varchar(n)`, n ≤ [`INLINE_LIMIT`]) has n bytes in the fixed part; text whose UTF-8
-//! form needs more goes to the variable part. The [`RowLayout`] holds the offsets; a native procedure reaches a column
-//! with one look-up of its offset and no parsing.
+//! form needs more goes to the variable part. A `numeric` that may have more than 28 digits is stored as a bounded
+//! string of 16 bytes, so that only a long number needs the variable part. The [`RowLayout`] holds the offsets; a
+//! native procedure reaches a column with one look-up of its offset and no parsing.
 
-use crate::{Array, Column, Interval, Precision, Type, Value};
-use rust_decimal::Decimal;
+mod layout;
+
+pub use layout::{INLINE_LIMIT, RowLayout};
+
+use crate::{Array, Interval, Type, Value};
+use hotrow_numeric::{Decimal, Numeric};
+use layout::{Place, Slot};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// The longest declared bound, in characters, of a string that lies in the fixed part.
-pub const INLINE_LIMIT: u32 = 128;
-
 /// The length of a bounded string whose bytes are in the variable part. It stands in place of a real length.
 const SPILLED: u16 = u16::MAX;
-
-/// The layout of a table's rows: the positions of the columns.
-#[derive(Debug, PartialEq, Eq)]
-pub struct RowLayout {
-    slots: Vec<Slot>,
-    nulls: usize,
-    fixed_size: usize,
-    has_variable: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Slot {
-    ty: Type,
-    offset: u32,
-    place: Place,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// The slot holds the value itself.
-    Fixed,
-    /// The slot holds a length, a `u16`, and has space for `capacity` bytes.
-    Bounded { capacity: u16 },
-    /// The slot holds the offset and the length of the value within the variable part, a `u32` each.
-    Variable,
-}
-
-impl RowLayout {
-    /// Computes the layout of rows with these columns.
-    pub fn new(columns: &[Column]) -> Self {
-        let mut slots: Vec<_> =
-            columns.iter().map(|column| Slot { ty: column.ty, offset: 0, place: Place::of(column.ty) }).collect();
-        let mut end = 0;
-        for alignment in [8, 4, 2, 1] {
-            for slot in &mut slots {
-                if let Some((size, needed)) = slot.ty.fixed_size()
-                    && needed == alignment
-                {
-                    slot.offset = end as u32;
-                    end += size;
-                }
-            }
-        }
-        let nulls = end;
-        end += columns.len().div_ceil(8);
-        for slot in &mut slots {
-            let size = match slot.place {
-                Place::Fixed => continue,
-                Place::Bounded { capacity } => 2 + usize::from(capacity),
-                Place::Variable => 8,
-            };
-            slot.offset = end as u32;
-            end += size;
-        }
-        let has_variable = slots.iter().any(|slot| slot.place != Place::Fixed);
-        Self { slots, nulls, fixed_size: end.next_multiple_of(8), has_variable }
-    }
-
-    /// Returns the number of bytes of the fixed part, a multiple of 8.
-    pub fn fixed_size(&self) -> usize {
-        self.fixed_size
-    }
-
-    /// Whether a row can have a variable part.
-    pub fn has_variable(&self) -> bool {
-        self.has_variable
-    }
-
-    /// Returns the number of columns.
-    pub fn columns(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// Returns the type of a column.
-    pub fn ty(&self, column: usize) -> Type {
-        self.slots[column].ty
-    }
-
-    /// Returns how many digits the values of a `numeric(p, s)` column have after the point.
-    #[inline]
-    fn scale(&self, column: usize) -> u32 {
-        match self.slots[column].ty {
-            Type::Numeric(Some(Precision { scale, .. })) => u32::from(scale),
-            ty => panic!("column {column} is {ty}, not a numeric with a scale"),
-        }
-    }
-}
-
-impl Place {
-    fn of(ty: Type) -> Self {
-        match ty {
-            // At least eight bytes, so that a spilled string's offset and length have space.
-            Type::Char(n) | Type::Varchar(Some(n)) if n <= INLINE_LIMIT => Place::Bounded { capacity: n.max(8) as u16 },
-            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Name | Type::Bytea | Type::Array(_) => {
-                Place::Variable
-            }
-            Type::Json | Type::Jsonb => Place::Variable,
-            _ => Place::Fixed,
-        }
-    }
-}
 
 /// A row for reading, which borrows the row's fixed part and variable part.
 #[derive(Clone, Copy)]
@@ -203,19 +105,22 @@ impl<'a> RowRef<'a> {
 
     /// Returns the value of a `numeric` column, or zero if it is NULL.
     #[inline]
-    pub fn numeric(&self, column: usize) -> Decimal {
-        Decimal::deserialize(self.array(column))
+    pub fn numeric(&self, column: usize) -> Numeric {
+        match self.layout.slots[column].place {
+            Place::Fixed => Numeric::from_fixed(self.array(column)),
+            _ => Numeric::from_bytes(self.bytes(column)),
+        }
     }
 
     /// Returns the value of a `numeric(p, s)` column of up to 18 digits as a whole number of units of its last digit:
     /// 12.50 in a `numeric(5, 2)` column is 1250. Returns zero if it is NULL.
     ///
     /// # Panics
-    /// If the column is not a `numeric` with a scale.
+    /// If the column is not a `numeric` with a scale, or may have more than 28 digits.
     #[inline]
     pub fn scaled(&self, column: usize) -> i64 {
         let scale = self.layout.scale(column);
-        let mut number = self.numeric(column);
+        let mut number = Decimal::deserialize(self.array(column));
         if number.scale() != scale {
             number.rescale(scale);
         }
@@ -425,7 +330,7 @@ impl<'a> RowMut<'a> {
             (Type::Int8, Value::Int8(value)) => self.store(column, value.to_le_bytes()),
             (Type::Float4, Value::Float4(value)) => self.store(column, value.to_le_bytes()),
             (Type::Float8, Value::Float8(value)) => self.store(column, value.to_le_bytes()),
-            (Type::Numeric(_), Value::Numeric(value)) => self.store(column, value.serialize()),
+            (Type::Numeric(_), Value::Numeric(value)) => self.set_numeric(column, value),
             (Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Name, Value::Text(value)) => {
                 self.set_bytes(column, value.as_bytes());
             }
@@ -441,6 +346,20 @@ impl<'a> RowMut<'a> {
             (Type::Uuid, Value::Uuid(value)) => self.store(column, *value),
             (Type::Array(_), Value::Array(value)) => self.set_bytes(column, value.bytes()),
             (ty, value) => panic!("{value:?} was not cast to its column's type {ty}"),
+        }
+    }
+
+    fn set_numeric(&mut self, column: usize, value: &Numeric) {
+        match (self.layout.slots[column].place, value.to_fixed()) {
+            (Place::Fixed, fixed) => self.store(column, fixed.expect("the number was cast to its column's type")),
+            // Zero without digits after the point is what a column has that was never set.
+            (_, Some([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])) => self.set_bytes(column, &[]),
+            (_, Some(fixed)) => self.set_bytes(column, &fixed),
+            (_, None) => {
+                let mut bytes = Vec::new();
+                value.write_bytes(&mut bytes);
+                self.set_bytes(column, &bytes);
+            }
         }
     }
 
@@ -565,6 +484,7 @@ fn read_u32(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Column, Precision};
 
     fn layout() -> Arc<RowLayout> {
         let columns = [
@@ -602,12 +522,12 @@ mod tests {
         let mut row = Row::new(&layout);
         for (text, units) in [("12.50", 1250), ("-0.01", -1), ("0", 0), ("9999999999.99", 999_999_999_999), ("7", 700)]
         {
-            let number: Decimal = text.parse().expect("a decimal");
-            row.change(|row| row.set(0, &Value::Numeric(number)));
+            let number: Numeric = text.parse().expect("a decimal");
+            row.change(|row| row.set(0, &Value::Numeric(number.clone())));
             assert_eq!(row.as_ref().scaled(0), units, "{text}");
             row.change(|row| row.set_scaled(0, units));
             assert_eq!(row.as_ref().numeric(0), number, "{units}");
-            assert_eq!(row.as_ref().numeric(0).scale(), 2, "{units}");
+            assert_eq!(row.as_ref().numeric(0).scale(), Some(2), "{units}");
         }
         row.change(|row| row.set_scaled(0, 0));
         let zero = row.clone();
@@ -616,6 +536,23 @@ mod tests {
         row.change(|row| row.set_scaled(0, 5));
         assert!(!row.as_ref().has_same(0, &zero.as_ref()), "five is not zero");
         assert!(!row.as_ref().is_null(0));
+    }
+
+    #[test]
+    fn long_numbers_move_in_and_out_of_the_variable_part() {
+        let precision = Precision { precision: 40, scale: 2 };
+        let columns =
+            [Column::nullable("a", Type::Numeric(Some(precision))), Column::nullable("b", Type::Numeric(None))];
+        let mut row = Row::new(&Arc::new(RowLayout::new(&columns)));
+        let long = "-12345678901234567890123456789012345678.90";
+        for (column, text) in [(0, "1.50"), (1, long), (0, long), (1, "0"), (0, "NaN"), (1, "1e1000"), (1, "-Infinity")]
+        {
+            let before = row.as_ref().value(1 - column).into_owned();
+            row.change(|row| row.set(column, &Value::Numeric(text.parse().expect("a number"))));
+            let shown = row.as_ref().numeric(column).to_string();
+            assert_eq!(shown.parse::<Numeric>(), text.parse(), "{shown}");
+            assert_eq!(row.as_ref().value(1 - column), before, "after {column} := {text}");
+        }
     }
 
     #[test]
@@ -677,7 +614,7 @@ mod tests {
                 None => refused += 1,
             }
         }
-        assert_eq!(refused, 2, "either byte of the length of the bounded string");
+        assert_eq!(refused, 4, "either byte of the lengths of the bounded string and of the number");
         let numbers = RowLayout::new(&[Column::new("a", Type::Int8)]);
         assert!(RowRef::checked(&numbers, &[0; 16], &[]).is_some());
         assert!(RowRef::checked(&numbers, &[0; 16], &[1]).is_none(), "a variable part without strings");
