@@ -47,7 +47,7 @@ impl Default for RunConfig {
     }
 }
 
-/// The failure that ends a run, with all its workers.
+/// The reason why a run fails. The first failure of a worker ends the run and stops all other workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// A worker, or a client that it ran, has panicked.

@@ -91,7 +91,8 @@ impl Default for Options {
 /// The progress of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The number of tables.
+    /// The number of tables to recover, whether their rows are loaded yet or not: those of the checkpoint until the
+    /// log has been read once, then those that exist at the end of the log.
     pub tables: usize,
     /// The number of rows that were loaded.
     pub rows: u64,

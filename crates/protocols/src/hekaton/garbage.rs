@@ -208,8 +208,10 @@ impl Sweeper {
         }
     }
 
-    /// Returns the slot to visit after a sweep, or `None` if no visit is due: the slot after the one visited last, or
-    /// that one again if more is left there.
+    /// Returns the slot whose backlog the caller visits after a sweep, or `None` if no visit is due. A visit is due
+    /// after [`Due::LookAndSweep`], and whenever the last visit may have left versions to collect. In the latter case
+    /// the slot is the same again. Otherwise it is the next one: `after` returns the slot that follows a given slot.
+    /// The slot may be the caller's own, which needs no visit.
     pub fn next_visit(&mut self, due: Due, after: impl FnOnce(SlotNumber) -> SlotNumber) -> Option<SlotNumber> {
         if due == Due::Sweep && !self.stays {
             return None;

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// The limits on the number of sessions, and on the number of connections that have no session yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The greatest number of sessions.
+    /// The limit on the number of sessions at a time, the reserved ones included. A further client is refused.
     pub sessions: usize,
     /// The number of sessions, out of `sessions`, that are reserved for the administrator. If no more than these are
     /// free, other users are refused.

@@ -138,7 +138,8 @@ pub trait Worker {
 pub struct WorkerCore<M> {
     /// The state that all connections share.
     pub shared: Arc<Shared>,
-    /// The worker's own handle.
+    /// The handle of this worker. The worker takes its messages from the handle's inbox. Other threads have clones of
+    /// the handle: they send messages through it, and read how many connections the worker has and whether it is busy.
     pub handle: WorkerHandle<M>,
     /// The handles of all workers of the group, this one's included.
     pub group: Arc<[WorkerHandle<M>]>,

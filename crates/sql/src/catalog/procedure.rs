@@ -33,16 +33,16 @@ pub fn numbered(key: &str) -> String {
     format!("{key}\0procedure")
 }
 
-/// An argument of a procedure.
+/// An argument that a procedure or function declares, or a column of its RETURNS TABLE.
 #[derive(Clone, Debug)]
 pub struct Argument {
     /// The name of the argument, if it has one.
     pub name: Option<String>,
-    /// Whether the argument is IN, OUT or INOUT.
+    /// Whether the argument is IN, OUT or INOUT, or a column of RETURNS TABLE.
     pub mode: ArgumentMode,
     /// The type of the argument. Lengths, precisions and scales are ignored, except that of `char(n)`.
     pub ty: Type,
-    /// The default of the argument, or `None` if every call must supply a value.
+    /// The default of the argument, or `None` if it has none: a call must supply the value of such an input argument.
     pub default: Option<DefaultValue>,
 }
 

@@ -39,7 +39,7 @@ pub struct Modes {
 /// A COPY statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copy {
-    /// The table; empty if `query` is given.
+    /// The table that COPY reads or writes. The name is empty if `query` is given.
     pub table: RelationName,
     /// The position of the table's name, in characters from 1.
     pub position: u32,
