@@ -36,22 +36,27 @@ impl Numeric {
     /// # Errors
     /// [`NumericError::Overflow`] if the sum has too many digits.
     pub fn add(&self, other: &Self) -> Result<Self, NumericError> {
+        self.sum(other).within_limits()
+    }
+
+    /// Returns the sum, which may have any number of digits.
+    pub(crate) fn sum(&self, other: &Self) -> Self {
         if let (Some((left, left_scale)), Some((right, right_scale))) = (self.small(), other.small()) {
             let scale = left_scale.max(right_scale);
             let up = |mantissa: i128, from: u32| mantissa.checked_mul(small_power(scale - from)?);
             if let Some(sum) = up(left, left_scale).and_then(|left| left.checked_add(up(right, right_scale)?)) {
-                return Ok(Self::new(sum, scale));
+                return Self::new(sum, scale);
             }
         }
         match (self.parts(), other.parts()) {
             (Some((left, left_scale)), Some((right, right_scale))) => {
                 let scale = left_scale.max(right_scale);
-                Self::from_big(rescaled_up(left, scale - left_scale) + rescaled_up(right, scale - right_scale), scale)
+                Self::unlimited(rescaled_up(left, scale - left_scale) + rescaled_up(right, scale - right_scale), scale)
             }
-            _ if self.is_nan() || other.is_nan() => Ok(Self::NAN),
-            (None, None) if self.is_negative() != other.is_negative() => Ok(Self::NAN),
-            (None, _) => Ok(self.clone()),
-            (_, None) => Ok(other.clone()),
+            _ if self.is_nan() || other.is_nan() => Self::NAN,
+            (None, None) if self.is_negative() != other.is_negative() => Self::NAN,
+            (None, _) => self.clone(),
+            (_, None) => other.clone(),
         }
     }
 
@@ -68,24 +73,26 @@ impl Numeric {
     /// # Errors
     /// [`NumericError::Overflow`] if the product has too many digits.
     pub fn multiply(&self, other: &Self) -> Result<Self, NumericError> {
+        let product = self.product(other);
+        match product.scale() {
+            Some(SCALE_MAX..) => product.rescaled(SCALE_MAX),
+            _ => product.within_limits(),
+        }
+    }
+
+    /// Returns the product, which may have any number of digits. Zero times an infinity makes `NaN`.
+    pub(crate) fn product(&self, other: &Self) -> Self {
         if let (Some((left, left_scale)), Some((right, right_scale))) = (self.small(), other.small())
             && let Some(product) = left.checked_mul(right)
         {
-            return Ok(Self::new(product, left_scale + right_scale));
+            return Self::new(product, left_scale + right_scale);
         }
         match (self.parts(), other.parts()) {
             (Some((left, left_scale)), Some((right, right_scale))) => {
-                let (product, scale) = (left * right, left_scale + right_scale);
-                match scale.checked_sub(SCALE_MAX) {
-                    Some(beyond @ 1..) => {
-                        let unit = power_of_ten(u64::from(beyond));
-                        Self::from_big(rounded_quotient(&product, &unit), SCALE_MAX)
-                    }
-                    _ => Self::from_big(product, scale),
-                }
+                Self::unlimited(left * right, left_scale + right_scale)
             }
-            _ if self.is_nan() || other.is_nan() => Ok(Self::NAN),
-            _ => Ok(Self::infinite_if_not_zero(self.sign() * other.sign())),
+            _ if self.is_nan() || other.is_nan() => Self::NAN,
+            _ => Self::infinite_if_not_zero(self.sign() * other.sign()),
         }
     }
 
@@ -300,6 +307,7 @@ impl Numeric {
     pub fn without_last_zeros(&self) -> Self {
         match &self.0 {
             Repr::Small(small) => Self::from(small.normalize()),
+            Repr::Large(_) if self.is_zero() => Self::ZERO,
             Repr::Large(large) => {
                 let digits = large.mantissa.magnitude().to_string();
                 let zeros = (digits.len() - digits.trim_end_matches('0').len()).min(large.scale as usize) as u32;

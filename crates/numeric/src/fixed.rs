@@ -25,12 +25,6 @@ pub(crate) fn to_decimal(fixed: &BigInt, bits: u64, scale: u32) -> BigInt {
     rounded_quotient(&(fixed * power_of_ten(u64::from(scale))), &(BigInt::from(1) << bits))
 }
 
-/// Returns the double that is nearest to a fixed number.
-pub(crate) fn to_f64(fixed: &BigInt, bits: u64) -> f64 {
-    let digits = to_decimal(fixed, bits, 40).to_string();
-    format!("{digits}e-40").parse().expect("digits with an exponent are a double")
-}
-
 /// Returns e^`x`.
 pub(crate) fn exp(x: &BigInt, bits: u64) -> BigInt {
     // x is halved so often that few terms of the series count; the result is squared as often. Each squaring may double

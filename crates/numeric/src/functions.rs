@@ -10,6 +10,10 @@ use crate::number::Numeric;
 use num_bigint::{BigInt, BigUint, Sign};
 use std::f64::consts::LOG10_E;
 
+/// The digits beyond those of a result with which a function computes. A result that is almost half way between two
+/// numbers, such as ln(1 + 1e-16), needs many of them.
+const GUARD_DIGITS: i64 = 40;
+
 /// The exponent of e from which a result has too many digits, or too many zeros after the point.
 const EXPONENT_MAX: f64 = 6_000.0;
 
@@ -51,7 +55,8 @@ impl Numeric {
         if estimate.abs() >= EXPONENT_MAX {
             return if estimate > 0.0 { Err(NumericError::Overflow) } else { Ok(Self::new(0, to)) };
         }
-        let bits = fixed::bits_of(i64::from(to) + 12);
+        // The digits before the point multiply the error of the exponent.
+        let bits = fixed::bits_of(i64::from(to) + digits.max(0) + GUARD_DIGITS);
         let result = fixed::exp(&fixed::from_decimal(&mantissa, scale, bits), bits);
         Self::from_big(fixed::to_decimal(&result, bits, to), to)
     }
@@ -64,7 +69,7 @@ impl Numeric {
         self.check_logarithm()?;
         let Some((mantissa, scale)) = self.parts() else { return Ok(self.clone()) };
         let to = self.chosen_scale(SIGNIFICANT_MIN - self.logarithm_weight());
-        let bits = fixed::bits_of(i64::from(to) + 12);
+        let bits = fixed::bits_of(i64::from(to) + GUARD_DIGITS);
         Self::from_big(fixed::to_decimal(&fixed::ln(&mantissa, scale, bits), bits, to), to)
     }
 
@@ -91,7 +96,7 @@ impl Numeric {
         let (number_weight, base_weight) = (self.logarithm_weight(), base.logarithm_weight());
         let weight = number_weight - base_weight;
         let to = self.chosen_scale(SIGNIFICANT_MIN - weight).max(base.chosen_scale(0));
-        let digits = i64::from(to) + weight.abs() + 2 * base_weight.abs() + number_weight.abs() + 12;
+        let digits = i64::from(to) + weight.abs() + 2 * base_weight.abs() + number_weight.abs() + GUARD_DIGITS;
         let bits = fixed::bits_of(digits);
         let dividend = fixed::ln(&number.0, number.1, bits);
         let divisor = fixed::ln(&base_parts.0, base_parts.1, bits);
@@ -223,9 +228,11 @@ impl Numeric {
     fn power_of_positive(&self, exponent: &Self) -> Result<Self, NumericError> {
         let ((mantissa, scale), (factor, factor_scale)) =
             (self.parts().unwrap_or_default(), exponent.parts().unwrap_or_default());
-        let digits = 20 + self.logarithm_weight().abs();
-        let rough_bits = fixed::bits_of(digits);
-        let rough = fixed::to_f64(&fixed::ln(&mantissa, scale, rough_bits), rough_bits) * exponent.to_f64();
+        // The logarithm of the result, from about eight digits of that of the base.
+        let rough_scale = (8 - self.logarithm_weight()).clamp(0, DISPLAY_SCALE_MAX) as u32;
+        let rough_bits = fixed::bits_of(i64::from(rough_scale) + GUARD_DIGITS);
+        let rough_ln = fixed::to_decimal(&fixed::ln(&mantissa, scale, rough_bits), rough_bits, rough_scale);
+        let rough = Self::unlimited(rough_ln, rough_scale).product(exponent).round(i64::from(rough_scale)).to_f64();
         if rough.abs() > EXPONENT_MAX * 1.003_333 {
             return if rough > 0.0 { Err(NumericError::Overflow) } else { Ok(Self::new(0, DISPLAY_SCALE_MAX as u32)) };
         }
@@ -233,7 +240,7 @@ impl Numeric {
         let to = self.chosen_scale(SIGNIFICANT_MIN - weight).max(exponent.chosen_scale(0));
         // The exponent's digits before the point multiply the error of the logarithm, and those of the result that of
         // the exponential.
-        let digits = i64::from(to) + weight.abs() + i64::from(exponent.leading().0.max(0)) * 4 + 24;
+        let digits = i64::from(to) + weight.abs() + i64::from(exponent.leading().0.max(0)) * 4 + GUARD_DIGITS;
         let bits = fixed::bits_of(digits);
         let unit = power_of_ten(u64::from(factor_scale));
         let product = fixed::ln(&mantissa, scale, bits) * factor / unit;

@@ -25,6 +25,7 @@
 //! | `bytes` | the form in rows |
 //! | `arithmetic` | the four operations, remainders, rounding |
 //! | `functions` | roots, powers, exponentials, logarithms, and functions of whole numbers |
+//! | `spread` | variances, whose sums may be longer than any number |
 //! | `fixed` | exponentials and logarithms of numbers with a fixed number of binary digits after the point |
 //! | `error` | what can be wrong |
 
@@ -36,6 +37,7 @@ mod fixed;
 mod functions;
 mod mantissa;
 mod number;
+mod spread;
 mod text;
 
 pub use bytes::FIXED_BYTES;
@@ -43,3 +45,4 @@ pub use digits::{Groups, Significant};
 pub use error::NumericError;
 pub use number::{Numeric, SCALE_MAX};
 pub use rust_decimal::Decimal;
+pub use spread::Spread;

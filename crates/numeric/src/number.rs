@@ -71,16 +71,32 @@ impl Numeric {
         Self(Repr::Large(Arc::new(Large { mantissa: mantissa.into(), scale })))
     }
 
+    /// Makes the number `mantissa` / 10^`scale`, which may have any number of digits.
+    pub(crate) fn unlimited(mantissa: BigInt, scale: u32) -> Self {
+        if scale <= Decimal::MAX_SCALE
+            && let Some(small) = mantissa.to_i128().filter(|small| small.unsigned_abs() < DECIMAL_LIMIT)
+        {
+            return Self::new(small, scale);
+        }
+        Self(Repr::Large(Arc::new(Large { mantissa, scale })))
+    }
+
     /// Makes the number `mantissa` / 10^`scale`.
     ///
     /// # Errors
     /// [`NumericError::Overflow`] if the number has too many digits before the point or after it.
     pub(crate) fn from_big(mantissa: BigInt, scale: u32) -> Result<Self, NumericError> {
-        if scale <= Decimal::MAX_SCALE
-            && let Some(small) = mantissa.to_i128().filter(|small| small.unsigned_abs() < DECIMAL_LIMIT)
-        {
-            return Ok(Self::new(small, scale));
-        }
+        Self::unlimited(mantissa, scale).within_limits()
+    }
+
+    /// Checks the number of digits.
+    ///
+    /// # Errors
+    /// [`NumericError::Overflow`] if the number has too many digits before the point or after it.
+    pub(crate) fn within_limits(self) -> Result<Self, NumericError> {
+        let Repr::Large(large) = &self.0 else { return Ok(self) };
+        let Large { mantissa, scale } = &**large;
+        let scale = *scale;
         // A digit has at least 3.32 bits, so most numbers need no count of their digits.
         let bits_max = (WHOLE_DIGITS_MAX + u64::from(scale)) * 3_321 / 1_000;
         let limit = || power_of_ten(WHOLE_DIGITS_MAX + u64::from(scale));
@@ -88,7 +104,7 @@ impl Numeric {
         if scale > SCALE_MAX || mantissa.bits() > bits_max && is_too_long() {
             return Err(NumericError::Overflow);
         }
-        Ok(Self(Repr::Large(Arc::new(Large { mantissa, scale }))))
+        Ok(self)
     }
 
     /// Returns the mantissa and the scale of a finite number.

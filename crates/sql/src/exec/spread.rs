@@ -3,22 +3,15 @@
 
 use crate::SqlError;
 use crate::types::numeric_error;
-use hotrow_numeric::NumericError;
-use hotrow_storage::{Numeric, Value};
+use hotrow_storage::Value;
 
 /// The state of a variance or standard deviation over the numbers so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spread {
     count: i64,
-    exact: Exact,
+    exact: hotrow_numeric::Spread,
     float: Float,
     is_float: bool,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Exact {
-    sum: Numeric,
-    squares: Numeric,
 }
 
 /// The state over floats: the sum, and the sum of the squares of the differences from the mean (Youngs and Cramer).
@@ -37,7 +30,7 @@ impl Spread {
                 self.is_float = true;
                 self.float.add(*value, self.count as f64);
             }
-            Value::Numeric(value) => self.exact.add(value).map_err(numeric_error)?,
+            Value::Numeric(value) => self.exact.add(value),
             _ => {}
         }
         Ok(())
@@ -54,28 +47,7 @@ impl Spread {
             let variance = self.float.squares / of as f64;
             return Ok(Value::Float8(if root { variance.sqrt() } else { variance }));
         }
-        self.exact.result(self.count, of, root).map(Value::Numeric).map_err(numeric_error)
-    }
-}
-
-impl Exact {
-    fn add(&mut self, value: &Numeric) -> Result<(), NumericError> {
-        self.sum = self.sum.add(value)?;
-        self.squares = self.squares.add(&value.multiply(value)?)?;
-        Ok(())
-    }
-
-    /// Returns the variance of `count` numbers, or its root. `of` is the number by which the sum of the squares of the
-    /// differences is divided.
-    fn result(&self, count: i64, of: i64, root: bool) -> Result<Numeric, NumericError> {
-        let count = Numeric::from(count);
-        let difference = count.multiply(&self.squares)?.subtract(&self.sum.multiply(&self.sum)?)?;
-        if difference <= Numeric::ZERO {
-            return Ok(Numeric::ZERO);
-        }
-        let variance = difference.divide(&count.multiply(&of.into())?)?;
-        let scale = variance.scale().map(i64::from);
-        Ok(if root { variance.sqrt()?.round(scale.unwrap_or(0)) } else { variance })
+        self.exact.variance(of, root).map(Value::Numeric).map_err(numeric_error)
     }
 }
 

@@ -23,7 +23,7 @@ impl Expr {
 
 fn is_immutable_call(function: Function, arguments: &[Expr], is_zoned: &dyn Fn(&Expr) -> bool) -> bool {
     match function {
-        Function::Number(NumberFunction::ToCharacters) => false,
+        Function::Number(NumberFunction::ToCharacters | NumberFunction::ToNumber) => false,
         Function::Number(_) | Function::Text(_) | Function::Pattern(_) | Function::Json(_) | Function::Column(_) => {
             true
         }

@@ -105,6 +105,7 @@ pub enum NumberFunction {
     ShiftRight,
     ToHex,
     ToCharacters,
+    ToNumber,
     WidthBucket,
 }
 

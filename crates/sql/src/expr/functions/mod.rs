@@ -19,6 +19,7 @@
 //! | `interval` | functions of intervals and times of day |
 //! | `template` | formatting of dates by a template: `to_char` |
 //! | `template_number` | formatting of numbers by a template: `to_char` |
+//! | `template_input` | reading numbers by a template: `to_number` |
 //! | `template_read`, `template_date` | parsing of dates by a template: `to_date`, `to_timestamp`; the date from its parts |
 //! | `sequence` | functions of sequences |
 //! | `catalog` | functions that read the catalogs |
@@ -56,6 +57,7 @@ mod session;
 mod setting;
 mod template;
 mod template_date;
+mod template_input;
 mod template_number;
 mod template_read;
 mod text;

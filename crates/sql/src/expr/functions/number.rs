@@ -2,7 +2,7 @@
 
 use super::argument::{Arguments, integer_of, invalid, text_of};
 use super::function::{Function, NumberFunction, Overload};
-use super::template_number;
+use super::{template_input, template_number};
 use crate::expr::arith::out_of_range;
 use crate::expr::compare::{compare, float, numeric};
 use crate::expr::{Arithmetic, Strictness, cast};
@@ -76,6 +76,7 @@ pub fn named(name: &str) -> &'static [Overload] {
             ToCharacters(Int4, Text) -> Text, ToCharacters(Int8, Text) -> Text, ToCharacters(NUMERIC, Text) -> Text,
             ToCharacters(Float4, Text) -> Text, ToCharacters(Float8, Text) -> Text,
         ],
+        "to_number" => overloads![ToNumber(Text, Text) -> NUMERIC],
         "to_hex" => overloads![ToHex(Int4) -> Text, ToHex(Int8) -> Text],
         // Operators, by names that nobody can call.
         "~ number" => overloads![BitNot(Int2) -> Int2, BitNot(Int4) -> Int4, BitNot(Int8) -> Int8],
@@ -98,6 +99,7 @@ impl NumberFunction {
             (NumberFunction::ToCharacters, _) => {
                 Value::Text(template_number::write(first, text_of(second), memory)?.into())
             }
+            (NumberFunction::ToNumber, _) => template_input::read(text_of(first), text_of(second), memory)?,
             (NumberFunction::Mod, _) => Arithmetic::Modulo.apply(first, second, SessionZone::Utc)?,
             (NumberFunction::Scale, Value::Numeric(number)) => places(number.scale()),
             (NumberFunction::MinScale, Value::Numeric(number)) => places(number.min_scale()),

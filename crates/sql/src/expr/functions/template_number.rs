@@ -15,7 +15,7 @@ const MOST_DIGITS: usize = 350;
 
 /// An item of a template, such as the place of a digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Item {
+pub(super) enum Item {
     Nine,
     Zero,
     Point,
@@ -91,47 +91,47 @@ const ITEMS: [(&str, Item); 36] = [
 
 /// The side of the number on which `S` writes the sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SignPlace {
+pub(super) enum SignPlace {
     Before,
     After,
 }
 
 /// The layout of a number that the items of a template determine together.
 #[derive(Clone, Debug, Default)]
-struct Shape {
+pub(super) struct Shape {
     /// The number of digit places before the decimal point.
-    before: usize,
+    pub(super) before: usize,
     /// The number of digit places after the decimal point.
-    after: usize,
+    pub(super) after: usize,
     /// The number of digit places after `V`, if the template contains `V`.
-    shifted: Option<usize>,
+    pub(super) shifted: Option<usize>,
     /// The number of digit places before the first `0`, if that stands before the decimal point.
     first_zero: Option<usize>,
     /// The number of digit places up to and including the last `0`.
     last_zero: usize,
     /// The side on which `S` writes the sign, and the number of digit places before the point that precede `S`.
-    sign: Option<(SignPlace, usize)>,
-    flags: Flags,
+    pub(super) sign: Option<(SignPlace, usize)>,
+    pub(super) flags: Flags,
 }
 
 /// The kinds of items that a template contains.
 #[derive(Clone, Copy, Debug, Default)]
-struct Flags {
-    point: bool,
+pub(super) struct Flags {
+    pub(super) point: bool,
     blank: bool,
-    fill: bool,
-    brackets: bool,
-    minus: bool,
-    plus: bool,
-    roman: bool,
-    exponent: bool,
+    pub(super) fill: bool,
+    pub(super) brackets: bool,
+    pub(super) minus: bool,
+    pub(super) plus: bool,
+    pub(super) roman: bool,
+    pub(super) exponent: bool,
 }
 
 /// A template that has been parsed.
 #[derive(Debug)]
-struct Template {
-    items: Vec<Item>,
-    shape: Shape,
+pub(super) struct Template {
+    pub(super) items: Vec<Item>,
+    pub(super) shape: Shape,
 }
 
 fn wrong(message: &str) -> SqlError {
@@ -139,7 +139,7 @@ fn wrong(message: &str) -> SqlError {
 }
 
 impl Template {
-    fn read(text: &str) -> Result<Self, SqlError> {
+    pub(super) fn read(text: &str) -> Result<Self, SqlError> {
         let mut template = Self { items: Vec::new(), shape: Shape::default() };
         let mut rest = text;
         while let Some(first) = rest.chars().next() {

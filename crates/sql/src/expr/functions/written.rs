@@ -89,6 +89,7 @@ const NAMES: &[&str] = &[
     "date_part",
     "date_trunc",
     "to_char",
+    "to_number",
     "to_date",
     "to_timestamp",
     "make_date",
