@@ -12,8 +12,8 @@ use hotrow_storage::{Numeric, Precision, Type, Value};
 /// Returns the number that a text means by a template, or NULL for an empty template.
 ///
 /// # Errors
-/// 42601 if the template is wrong, 0A000 for `RN` and `EEEE`, 22P02 if the text has no digits for the template, 22003 if
-/// it has more digits than the template.
+/// 42601 if the template is wrong, 0A000 for `RN` and `EEEE`, 22P02 if the text has no digits for the template, 22003
+/// if it has more digits than the template.
 pub(super) fn read(text: &str, template: &str, memory: MemoryLimit) -> Result<Value<'static>, SqlError> {
     if template.is_empty() {
         return Ok(Value::Null);
@@ -75,8 +75,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Matches the place of a digit, or of the point, with a digit or the point. A sign before the first digit and after
-    /// the last one is read, too.
+    /// Matches the place of a digit, or of the point, with a digit or the point. A sign before the first digit and
+    /// after the last one is read, too.
     fn digit(&mut self, is_digit: bool, shape: &Shape) {
         if self.next() == Some(' ') {
             self.skip();
