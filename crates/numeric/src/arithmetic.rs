@@ -5,7 +5,7 @@
 
 use crate::NumericError;
 use crate::mantissa::{power_of_ten, rescaled_up, rounded_quotient};
-use crate::number::{Numeric, Repr, SCALE_MAX};
+use crate::number::{Numeric, Repr, SCALE_MAX, WHOLE_DIGITS_MAX};
 use num_bigint::BigInt;
 use rust_decimal::Decimal;
 
@@ -15,12 +15,17 @@ pub(crate) const DISPLAY_SCALE_MAX: i64 = 1_000;
 /// The least number of significant digits of a quotient, root, power or logarithm.
 pub(crate) const SIGNIFICANT_MIN: i64 = 16;
 
-/// The greatest number of places to which a number is rounded, on either side of the point.
-const PLACES_MAX: i64 = 2_000;
+/// The greatest number of places before the point to which a number is rounded: one more than a number has digits.
+const PLACES_BEFORE_MAX: i64 = WHOLE_DIGITS_MAX as i64 + 1;
 
 /// Returns 10^`power`, or `None` if it does not fit.
 fn small_power(power: u32) -> Option<i128> {
     10_i128.checked_pow(power)
+}
+
+/// Returns `mantissa` * 10^`power`, or `None` if it does not fit.
+fn scaled_up(mantissa: i128, power: u32) -> Option<i128> {
+    if mantissa == 0 { Some(0) } else { mantissa.checked_mul(small_power(power)?) }
 }
 
 /// How a number is cut to fewer digits.
@@ -43,7 +48,7 @@ impl Numeric {
     pub(crate) fn sum(&self, other: &Self) -> Self {
         if let (Some((left, left_scale)), Some((right, right_scale))) = (self.small(), other.small()) {
             let scale = left_scale.max(right_scale);
-            let up = |mantissa: i128, from: u32| mantissa.checked_mul(small_power(scale - from)?);
+            let up = |mantissa: i128, from: u32| scaled_up(mantissa, scale - from);
             if let Some(sum) = up(left, left_scale).and_then(|left| left.checked_add(up(right, right_scale)?)) {
                 return Self::new(sum, scale);
             }
@@ -209,7 +214,7 @@ impl Numeric {
         }
         if let (Some((left, left_scale)), Some((right, right_scale))) = (self.small(), divisor.small()) {
             let scale = left_scale.max(right_scale);
-            let up = |mantissa: i128, from: u32| mantissa.checked_mul(small_power(scale - from)?);
+            let up = |mantissa: i128, from: u32| scaled_up(mantissa, scale - from);
             if let (Some(left), Some(right)) = (up(left, left_scale), up(right, right_scale)) {
                 return Ok(Self::new(left % right, scale));
             }
@@ -246,35 +251,45 @@ impl Numeric {
 
     /// Returns the number rounded to `places` digits after the point, half away from zero. A negative number of places
     /// rounds before the point.
-    pub fn round(&self, places: i64) -> Self {
+    ///
+    /// # Errors
+    /// [`NumericError::Overflow`] if the number gets a digit more than a number can have.
+    pub fn round(&self, places: i64) -> Result<Self, NumericError> {
         self.cut(places, Cut::Nearest)
     }
 
     /// Returns the number cut to `places` digits after the point. A negative number of places cuts before the point.
     pub fn trunc(&self, places: i64) -> Self {
-        self.cut(places, Cut::ToZero)
+        // No digit is added before the point, and those after it are limited.
+        self.cut(places, Cut::ToZero).unwrap_or_else(|_| self.clone())
     }
 
     /// Returns the least whole number that is not less.
-    pub fn ceil(&self) -> Self {
-        self.negate().floor().negate()
+    ///
+    /// # Errors
+    /// [`NumericError::Overflow`] if it has a digit more than a number can have.
+    pub fn ceil(&self) -> Result<Self, NumericError> {
+        self.negate().floor().map(|floor| floor.negate())
     }
 
     /// Returns the greatest whole number that is not greater.
-    pub fn floor(&self) -> Self {
+    ///
+    /// # Errors
+    /// [`NumericError::Overflow`] if it has a digit more than a number can have.
+    pub fn floor(&self) -> Result<Self, NumericError> {
         let whole = self.trunc(0);
-        if whole > *self { whole.subtract(&Self::ONE).unwrap_or(whole) } else { whole }
+        if whole > *self { whole.subtract(&Self::ONE) } else { Ok(whole) }
     }
 
-    fn cut(&self, places: i64, how: Cut) -> Self {
-        let places = places.clamp(-PLACES_MAX, PLACES_MAX);
+    fn cut(&self, places: i64, how: Cut) -> Result<Self, NumericError> {
+        let places = places.clamp(-PLACES_BEFORE_MAX, i64::from(SCALE_MAX));
         if let Some((mantissa, scale)) = self.small()
             && let Some(cut) = small_cut(mantissa, i64::from(scale) - places, how)
-            && let Some(cut) = if places < 0 { cut.checked_mul(10_i128.pow(-places as u32)) } else { Some(cut) }
+            && let Some(cut) = scaled_up(cut, u32::try_from(-places).unwrap_or(0))
         {
-            return Self::new(cut, places.max(0) as u32);
+            return Ok(Self::new(cut, places.max(0) as u32));
         }
-        let Some((mantissa, scale)) = self.parts() else { return self.clone() };
+        let Some((mantissa, scale)) = self.parts() else { return Ok(self.clone()) };
         let drop = i64::from(scale) - places;
         let cut = match u32::try_from(-drop) {
             Ok(up) => rescaled_up(mantissa, up),
@@ -284,8 +299,7 @@ impl Numeric {
             }
         };
         let cut = if places < 0 { rescaled_up(cut, places.unsigned_abs() as u32) } else { cut };
-        // Only a number of the greatest length can get a digit too many: it keeps its digits then.
-        Self::from_big(cut, places.max(0) as u32).unwrap_or_else(|_| self.clone())
+        Self::from_big(cut, places.max(0) as u32)
     }
 
     /// Returns the number with `scale` digits after the point, rounded half away from zero.

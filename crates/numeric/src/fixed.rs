@@ -9,6 +9,9 @@ use num_bigint::{BigInt, Sign};
 /// The binary digits beyond those of a result with which a function computes.
 const GUARD_BITS: u64 = 48;
 
+/// The number of binary digits from which on a logarithm is computed from roots.
+const MANY_BITS: u64 = 8_192;
+
 /// Returns how many binary digits a number needs for this many decimal digits.
 pub(crate) fn bits_of(digits: i64) -> u64 {
     // log2(10) is 3.3219.
@@ -29,7 +32,7 @@ pub(crate) fn to_decimal(fixed: &BigInt, bits: u64, scale: u32) -> BigInt {
 pub(crate) fn exp(x: &BigInt, bits: u64) -> BigInt {
     // x is halved so often that few terms of the series count; the result is squared as often. Each squaring may double
     // the error.
-    let halvings = (x.bits() + 8 + bits.isqrt() / 2).saturating_sub(bits);
+    let halvings = (x.bits() + 8 + bits.isqrt() / 16).saturating_sub(bits);
     let whole_bits = u64::try_from(x.magnitude() >> bits).unwrap_or(u64::MAX).saturating_mul(2).min(1 << 20);
     let work = bits + halvings + whole_bits + GUARD_BITS;
     let x = (x << (work - bits)) >> halvings;
@@ -53,7 +56,9 @@ pub(crate) fn ln(mantissa: &BigInt, scale: u32, bits: u64) -> BigInt {
     let unit = power_of_ten(u64::from(scale));
     // The number is y * 2^exponent, with y between 0.7 and 1.5.
     let mut exponent = mantissa.bits() as i64 - unit.bits() as i64;
-    let work = bits + GUARD_BITS;
+    // With many digits, roots cost less than the terms of the series that they save. Each may double the error.
+    let roots = if bits > MANY_BITS { bits.isqrt() / 16 } else { 0 };
+    let work = bits + roots + GUARD_BITS;
     let shift = work as i64 - exponent;
     let mut y = match u64::try_from(shift) {
         Ok(up) => (mantissa << up) / &unit,
@@ -68,13 +73,31 @@ pub(crate) fn ln(mantissa: &BigInt, scale: u32, bits: u64) -> BigInt {
         y >>= 1;
         exponent += 1;
     }
+    // Near one, the series has few terms anyway.
+    let roots = if (&y - &one).bits() + roots > work { roots } else { 0 };
+    for _ in 0..roots {
+        y = (y << work).sqrt();
+    }
     let quotient = ((&y - &one) << work) / (&y + &one);
-    let mut result = artanh_doubled(&quotient, work);
+    let mut result = artanh_doubled(&quotient, work) << roots;
     if exponent != 0 {
-        let third = &one / 3_u32;
-        result += artanh_doubled(&third, work) * exponent;
+        result += ln_2(work) * exponent;
     }
     result >> (work - bits)
+}
+
+/// Returns ln(2), which is 2 artanh(1/3).
+fn ln_2(bits: u64) -> BigInt {
+    let mut power = (BigInt::from(1) << bits) / 3_u32;
+    let mut sum = power.clone();
+    for n in (3_u32..).step_by(2) {
+        power /= 9_u32;
+        if power.sign() == Sign::NoSign {
+            break;
+        }
+        sum += &power / n;
+    }
+    sum << 1
 }
 
 /// Returns 2 artanh(`z`), which is ln((1 + z) / (1 - z)), for a small `z`.

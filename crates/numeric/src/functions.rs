@@ -29,9 +29,13 @@ impl Numeric {
         if self.is_negative() {
             return Err(NumericError::NegativeRoot);
         }
-        let Some((mantissa, scale)) = self.parts() else { return Ok(self.clone()) };
         let whole_digits = i64::from(self.leading().0) * 2 + 1;
-        let to = self.chosen_scale(SIGNIFICANT_MIN - whole_digits);
+        self.sqrt_to(self.chosen_scale(SIGNIFICANT_MIN - whole_digits))
+    }
+
+    /// Returns the square root of a number that is not negative, rounded to `to` digits after the point.
+    pub(crate) fn sqrt_to(&self, to: u32) -> Result<Self, NumericError> {
+        let Some((mantissa, scale)) = self.parts() else { return Ok(self.clone()) };
         // The root of the number in units of a hundredth of the last digit's square has one digit more than wanted.
         let up = 2 * (i64::from(to) + 1) - i64::from(scale);
         let square = match u32::try_from(up) {
@@ -50,13 +54,13 @@ impl Numeric {
             return Ok(if self.is_negative() { Self::ZERO } else { self.clone() });
         };
         let estimate = self.to_f64();
-        let digits = (estimate * LOG10_E).clamp(-2_000.0, 2_000.0) as i64;
-        let to = self.chosen_scale(SIGNIFICANT_MIN - digits);
+        let weight = (estimate * LOG10_E) as i64;
+        let to = self.chosen_scale(SIGNIFICANT_MIN.saturating_sub(weight));
         if estimate.abs() >= EXPONENT_MAX {
             return if estimate > 0.0 { Err(NumericError::Overflow) } else { Ok(Self::new(0, to)) };
         }
         // The digits before the point multiply the error of the exponent.
-        let bits = fixed::bits_of(i64::from(to) + digits.max(0) + GUARD_DIGITS);
+        let bits = fixed::bits_of(i64::from(to) + weight.max(0) + GUARD_DIGITS);
         let result = fixed::exp(&fixed::from_decimal(&mantissa, scale, bits), bits);
         Self::from_big(fixed::to_decimal(&result, bits, to), to)
     }
@@ -96,10 +100,11 @@ impl Numeric {
         let (number_weight, base_weight) = (self.logarithm_weight(), base.logarithm_weight());
         let weight = number_weight - base_weight;
         let to = self.chosen_scale(SIGNIFICANT_MIN - weight).max(base.chosen_scale(0));
-        let digits = i64::from(to) + weight.abs() + 2 * base_weight.abs() + number_weight.abs() + GUARD_DIGITS;
-        let bits = fixed::bits_of(digits);
-        let dividend = fixed::ln(&number.0, number.1, bits);
-        let divisor = fixed::ln(&base_parts.0, base_parts.1, bits);
+        // Both logarithms have as many significant digits as the quotient, and more.
+        let bits_of = |own_weight: i64| fixed::bits_of((i64::from(to) + weight - own_weight).max(0) + GUARD_DIGITS);
+        let (number_bits, base_bits) = (bits_of(number_weight), bits_of(base_weight));
+        let dividend = fixed::ln(&number.0, number.1, number_bits) << base_bits;
+        let divisor = fixed::ln(&base_parts.0, base_parts.1, base_bits) << number_bits;
         if divisor.sign() == Sign::NoSign {
             return Err(NumericError::DivisionByZero);
         }
@@ -232,7 +237,7 @@ impl Numeric {
         let rough_scale = (8 - self.logarithm_weight()).clamp(0, DISPLAY_SCALE_MAX) as u32;
         let rough_bits = fixed::bits_of(i64::from(rough_scale) + GUARD_DIGITS);
         let rough_ln = fixed::to_decimal(&fixed::ln(&mantissa, scale, rough_bits), rough_bits, rough_scale);
-        let rough = Self::unlimited(rough_ln, rough_scale).product(exponent).round(i64::from(rough_scale)).to_f64();
+        let rough = Self::unlimited(rough_ln, rough_scale).product(exponent).rescaled(rough_scale)?.to_f64();
         if rough.abs() > EXPONENT_MAX * 1.003_333 {
             return if rough > 0.0 { Err(NumericError::Overflow) } else { Ok(Self::new(0, DISPLAY_SCALE_MAX as u32)) };
         }

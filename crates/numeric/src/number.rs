@@ -223,7 +223,7 @@ impl Numeric {
     /// Returns the whole number that is nearest to this one, half away from zero; `None` if the number is not finite or
     /// beyond 64 bits.
     pub fn to_i64(&self) -> Option<i64> {
-        match self.round(0).0 {
+        match self.round(0).ok()?.0 {
             Repr::Small(small) => i64::try_from(small.mantissa()).ok(),
             _ => None,
         }
@@ -235,15 +235,35 @@ impl Numeric {
             return left.cmp(right);
         }
         let (sign, other_sign) = (self.sign(), other.sign());
-        if sign != other_sign {
+        if sign != other_sign || sign == 0 {
             return sign.cmp(&other_sign);
+        }
+        if let (Repr::Large(left), Repr::Large(right)) = (&self.0, &other.0)
+            && left.scale == right.scale
+        {
+            return left.mantissa.cmp(&right.mantissa);
         }
         let (Some((left, left_scale)), Some((right, right_scale))) = (self.parts(), other.parts()) else {
             return Ordering::Equal;
         };
+        // The position of the first digit, from the number of bits, is exact to one place.
+        let first = |mantissa: &BigInt, scale: u32| mantissa.bits() as i64 * 30_103 / 100_000 - i64::from(scale);
+        let (left_first, right_first) = (first(&left, left_scale), first(&right, right_scale));
+        if left_first.abs_diff(right_first) > 1 {
+            let order = left_first.cmp(&right_first);
+            return if sign < 0 { order.reverse() } else { order };
+        }
         let scale = left_scale.max(right_scale);
         let up = |mantissa: BigInt, from: u32| rescaled_up(mantissa, scale - from);
         up(left, left_scale).cmp(&up(right, right_scale))
+    }
+
+    /// Returns the number of bytes that the number has on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Large(large) => size_of::<Large>() + large.mantissa.bits().div_ceil(8) as usize,
+            _ => 0,
+        }
     }
 }
 

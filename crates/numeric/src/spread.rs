@@ -31,7 +31,7 @@ impl Spread {
         }
         let variance = difference.divide(&count.product(&of.into()))?;
         match variance.scale() {
-            Some(scale) if root => Ok(variance.sqrt()?.round(i64::from(scale))),
+            Some(scale) if root => variance.sqrt_to(scale),
             _ => Ok(variance),
         }
     }

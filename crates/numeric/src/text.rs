@@ -38,11 +38,12 @@ impl FromStr for Numeric {
         let whole = whole.trim_start_matches('0');
         // The number is `digits` * 10^`-scale`.
         let scale = fraction.len() as i64 - exponent;
-        if scale > i64::from(SCALE_MAX) || whole.len() as i64 + exponent > WHOLE_DIGITS_MAX as i64 {
-            let is_zero = whole.is_empty() && fraction.bytes().all(|digit| digit == b'0');
-            if !is_zero || scale > i64::from(SCALE_MAX) {
-                return Err(NumericError::Overflow);
-            }
+        // The digits before the point when the exponent has moved it. Zeros before the first other digit are none.
+        let zeros = if whole.is_empty() { fraction.len() - fraction.trim_start_matches('0').len() } else { 0 };
+        let is_zero = whole.is_empty() && zeros == fraction.len();
+        let before = whole.len() as i64 + exponent - zeros as i64;
+        if scale > i64::from(SCALE_MAX) || !is_zero && before > WHOLE_DIGITS_MAX as i64 {
+            return Err(NumericError::Overflow);
         }
         let digits = whole.len() + fraction.len();
         if digits + usize::try_from(-scale).unwrap_or(0) <= 28 && scale <= i64::from(Decimal::MAX_SCALE) {

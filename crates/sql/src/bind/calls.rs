@@ -14,7 +14,7 @@ use crate::expr::{self, Choice, Expr, Field, Function, Overload, Strictness, Var
 use crate::parse::names::name_parts;
 use crate::plan::table_function::TableFunction;
 use crate::schema::undefined_schema;
-use crate::types::{type_name, without_modifier};
+use crate::types::{type_name, type_of, without_modifier};
 use crate::{SqlError, state};
 use hotrow_storage::{Digits, Registry, Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
@@ -434,10 +434,23 @@ impl Binder<'_> {
             None | Some(Type::Varchar(_)) => Type::Text,
             Some(ty) => ty,
         };
+        let (written, had_type) = (left.expr.clone(), left.ty.is_some());
         let (left, right, blanks) = self.comparable("=", left, right)?;
         if left == Expr::NULL {
             return Ok(Typed::new(Expr::NULL, ty));
         }
-        Ok(Typed::new(Expr::NullIf(Box::new((left, right)), blanks), ty))
+        // The type in which the left operand is compared, if it was cast for that.
+        let compared = match &left {
+            _ if left == written || !had_type => ty,
+            Expr::Cast(_, _, to, _) => *to,
+            Expr::Const(value) => type_of(value).unwrap_or(ty),
+            _ => ty,
+        };
+        let expr = Expr::NullIf(Box::new((left, right)), blanks);
+        // PostgreSQL compares these types with others without a cast.
+        if compared != ty && matches!(ty, Type::Float4 | Type::Date | Type::Timestamp(_)) {
+            return Ok(Typed::new(Expr::Cast(Box::new(expr), compared, ty, Strictness::Explicit), ty));
+        }
+        Ok(Typed::new(expr, compared))
     }
 }

@@ -93,6 +93,7 @@ impl Table {
         table.next.resize(table.rows.len(), NONE);
         // Backwards, so that each chain contains its rows in their order.
         for at in (0..table.rows.len()).rev() {
+            env.check_cancelled()?;
             env.memory.check_push(&table.first)?;
             let row = Input::Values(table.rows.row(at));
             let exprs = join.keys.iter().map(|key| (&key.inner, key.blanks));

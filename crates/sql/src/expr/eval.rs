@@ -219,8 +219,8 @@ impl Expr {
             Expr::Call(function, arguments) => return function.call(arguments, env, row),
             Expr::Cast(expr, from, to, strictness) => {
                 let value = expr.eval(env, row)?;
-                // A byte becomes two digits at the most.
-                env.memory.check_value(value_bytes(&value).saturating_mul(2))?;
+                // A byte becomes three digits at the most.
+                env.memory.check_value(value_bytes(&value).saturating_mul(3))?;
                 return cast(value, *from, *to, *strictness, env.styles);
             }
         })

@@ -189,7 +189,7 @@ pub fn fit_numeric(value: Numeric, precision: Precision) -> Result<Numeric, SqlE
     if value.is_infinite() {
         return overflow("cannot hold an infinite value.".to_owned());
     }
-    let rounded = value.round(i64::from(scale));
+    let rounded = value.round(i64::from(scale)).map_err(numeric_error)?;
     // The power of ten that the number may not reach.
     let digits = i32::from(precision) - i32::from(scale);
     let fits = match rounded.to_decimal() {
@@ -247,21 +247,26 @@ pub(super) fn read_numeric_binary(mut bytes: &[u8], precision: Option<Precision>
     if bytes.len() != usize::from(count) * 2 {
         return Err(invalid("length"));
     }
+    let signs = [0, NEGATIVE, NAN, INFINITY, NEGATIVE_INFINITY];
+    let digits: Vec<u16> = (0..count).map(|_| bytes.get_u16()).collect();
+    let wrong = match () {
+        () if !signs.contains(&sign) => Some("sign"),
+        () if u32::from(scale) > SCALE_MAX => Some("scale"),
+        () if digits.iter().any(|&digit| digit >= BASE) => Some("digit"),
+        () => None,
+    };
+    if let Some(wrong) = wrong {
+        return Err(invalid(wrong));
+    }
     let value = match sign {
         NAN => Numeric::NAN,
         INFINITY => Numeric::INFINITY,
         NEGATIVE_INFINITY => Numeric::NEGATIVE_INFINITY,
-        0 | NEGATIVE if u32::from(scale) > SCALE_MAX => return Err(invalid("scale")),
-        0 | NEGATIVE => {
-            let digits: Vec<u16> = (0..count).map(|_| bytes.get_u16()).collect();
-            if digits.iter().any(|&digit| digit >= BASE) {
-                return Err(invalid("digit"));
-            }
+        _ => {
             let groups =
                 Groups { negative: sign == NEGATIVE, weight: i32::from(weight), digits, scale: u32::from(scale) };
             Numeric::from_groups(&groups).map_err(numeric_error)?
         }
-        _ => return Err(invalid("sign")),
     };
     precision.map_or(Ok(value.clone()), |precision| fit_numeric(value, precision))
 }

@@ -437,10 +437,8 @@ impl Default for KeyBuilder {
 impl KeyBuilder {
     /// Appends a value of a column of type `ty`. `nullable` says whether the column may be NULL.
     ///
-    /// A number is its sign (00 negative, 01 zero, 02 positive). If it is not zero, the decimal exponent plus 128 and
-    /// the significant digits follow, each plus one, closed by 00; for a negative number all bytes after the sign are
-    /// inverted. So 1.50 and 1.5 make the same key, and so do intervals of the same length. An array is its elements,
-    /// each after a 01, or 02 for NULL, and a final 00.
+    /// 1.50 and 1.5 make the same key, since a key has the significant digits of a number, and so do intervals of the
+    /// same length. An array is its elements, each after a 01, or 02 for NULL, and a final 00.
     pub fn push(&mut self, ty: Type, nullable: bool, value: &Value<'_>) {
         if nullable {
             self.extend(&[u8::from(value.is_null())]);

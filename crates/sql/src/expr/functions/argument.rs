@@ -32,6 +32,7 @@ pub(crate) fn value_bytes(value: &Value<'_>) -> usize {
     match value {
         Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),
         Value::Bytea(bytes) => bytes.len(),
+        Value::Numeric(number) => number.heap_bytes(),
         Value::Array(array) => array.bytes().len(),
         _ => 0,
     }

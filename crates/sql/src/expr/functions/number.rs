@@ -150,8 +150,8 @@ impl NumberFunction {
             NumberFunction::Abs => Ok(number.abs()),
             NumberFunction::Sign if number.is_nan() => Ok(Numeric::NAN),
             NumberFunction::Sign => Ok(number.sign().into()),
-            NumberFunction::Ceil => Ok(number.ceil()),
-            NumberFunction::Floor => Ok(number.floor()),
+            NumberFunction::Ceil => number.ceil(),
+            NumberFunction::Floor => number.floor(),
             NumberFunction::TrimScale => Ok(number.without_last_zeros()),
             NumberFunction::Div => number.divide_whole(&other()),
             NumberFunction::Gcd => Ok(number.gcd(&other())),
@@ -164,7 +164,7 @@ impl NumberFunction {
             NumberFunction::Log => other().log(number),
             NumberFunction::Power => number.power(&other()),
             NumberFunction::Trunc => Ok(number.trunc(integer_of(second))),
-            _ => Ok(number.round(integer_of(second))),
+            _ => number.round(integer_of(second)),
         };
         result.map_err(numeric_error)
     }

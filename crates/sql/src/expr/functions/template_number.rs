@@ -7,7 +7,7 @@ use crate::expr::arith::out_of_range;
 use crate::memory::check_size;
 use crate::types::numeric_error;
 use crate::{MemoryLimit, SqlError, state};
-use hotrow_numeric::Significant;
+use hotrow_numeric::{SCALE_MAX, Significant};
 use hotrow_storage::{Numeric, Type, Value};
 
 /// The maximum number of digits after the point that `EEEE` computes of a float. Further digits are written as zeros.
@@ -329,12 +329,17 @@ fn whole_type(value: &Value<'_>) -> Type {
 /// # Errors
 /// 22003 if the product has too many digits.
 fn rounded(number: &Numeric, shifted: usize, after: usize) -> Result<String, SqlError> {
-    let power = || Numeric::from(10).power(&Numeric::from(shifted as i64)).map(|power| power.round(0));
+    let power = || Numeric::from(10).power(&Numeric::from(shifted as i64)).and_then(|power| power.round(0));
     let product = match shifted {
         0 => number.clone(),
         _ => power().and_then(|power| number.multiply(&power)).map_err(numeric_error)?,
     };
-    Ok(product.round(after as i64).to_string())
+    let mut text = product.round(after as i64).map_err(numeric_error)?.to_string();
+    let more = after.saturating_sub(SCALE_MAX as usize);
+    if product.is_finite() {
+        text.extend(std::iter::repeat_n('0', more));
+    }
+    Ok(text)
 }
 
 /// Returns a float as a text with `after` digits after the point. Reduces `after` if the text would have more than
@@ -407,8 +412,9 @@ fn scientific_numeric(number: &Numeric, after: usize) -> Result<String, SqlError
     // The digits with a point after the first of them. Rounding may make it two.
     let unit =
         Numeric::from_significant(&Significant { negative: false, digits: "1".to_owned(), exponent: exponent + 1 });
-    let first = unit.and_then(|unit| number.quotient(&unit, after as u32)).map_err(numeric_error)?;
-    Ok(format!("{first}e{exponent:+03}"))
+    let computed = after.min(SCALE_MAX as usize);
+    let first = unit.and_then(|unit| number.quotient(&unit, computed as u32)).map_err(numeric_error)?;
+    Ok(format!("{first}{}e{exponent:+03}", "0".repeat(after - computed)))
 }
 
 /// The state of writing a number by the items of a template.

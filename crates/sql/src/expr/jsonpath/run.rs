@@ -10,7 +10,7 @@ use super::compare::{Truth, holds};
 use super::{Method, Node, Step, with_path};
 use crate::expr::{Arithmetic, Env};
 use crate::json::{self, Kind};
-use crate::types::{Styles, decode_text};
+use crate::types::{Styles, decode_text, numeric_error};
 use crate::{SqlError, SqlState, depth, state};
 use hotrow_storage::{Numeric, Type, Value};
 use std::borrow::Cow;
@@ -397,11 +397,12 @@ impl<'j> Place<'j> {
             Method::Abs | Method::Ceiling | Method::Floor => {
                 let number = number_of(item)?;
                 let number = number.ok_or_else(|| wrong(state::NON_NUMERIC_SQL_JSON_ITEM, "a numeric value"))?;
-                written(match method {
-                    Method::Abs => number.abs(),
+                let result = match method {
+                    Method::Abs => Ok(number.abs()),
                     Method::Ceiling => number.ceil(),
                     _ => number.floor(),
-                })
+                };
+                written(result.map_err(|error| Stop::Item(numeric_error(error)))?)
             }
             Method::KeyValue if kind == Kind::Object => return Ok(None),
             Method::KeyValue => return Err(wrong(state::SQL_JSON_OBJECT_NOT_FOUND, "an object")),
