@@ -7,7 +7,7 @@ use super::{
 };
 use crate::catalog::{HIDDEN_PREFIX, Table, describe};
 use crate::schema::{PUBLIC, quoted};
-use crate::types::{Styles, encode_text, enumeration, is_number, type_of};
+use crate::types::{Styles, encode_text, enumeration, is_number, number_literal, type_of};
 use bytes::BytesMut;
 use hotrow_storage::{Element, Type, Value};
 
@@ -50,7 +50,7 @@ fn text(expr: &Expr, ty: Option<Type>, table: Option<&Table>) -> String {
             format!("({left} {} {right})", operator.symbol())
         }
         Expr::Arithmetic(operator, pair) => {
-            let (left, right) = (show(&pair.0), show(&pair.1));
+            let [left, right] = beside([&pair.0, &pair.1], table);
             // A minus sign before a power would be read as that of the power.
             let is_signed = matches!(operator, Arithmetic::Power) && left.starts_with('-');
             let left = if is_signed { format!("({left})") } else { left };
@@ -240,7 +240,7 @@ fn of_argument(function: Function, argument: &Expr, table: Option<&Table>) -> St
         (Function::Sequence(NextValue | CurrentValue | SetValue | LastTaken), Expr::Const(Value::Text(_))) => {
             format!("{}::regclass", shown(argument, table))
         }
-        _ => shown(argument, table),
+        _ => alone(argument, None, table),
     }
 }
 
@@ -306,14 +306,35 @@ fn untold_by(expr: &Expr, table: Option<&Table>) -> Option<Type> {
 /// `ty` is the type if the place of the expressions implies it.
 fn alike<'e>(exprs: impl Iterator<Item = &'e Expr> + Clone, ty: Option<Type>, table: Option<&Table>) -> Vec<String> {
     let ty = ty.or_else(|| exprs.clone().find_map(|expr| untold_by(expr, table)));
-    exprs.map(|expr| text(expr, ty, table)).collect()
+    let are_alone = exprs.clone().all(|expr| matches!(expr, Expr::Const(_)));
+    exprs.map(|expr| if are_alone { alone(expr, ty, table) } else { text(expr, ty, table) }).collect()
 }
 
-/// Formats the two sides of a comparison. A constant beside a value of an [untold] type is a literal without a type.
+/// Formats an expression beside which nothing implies its type. A number gets its type if its literal is read as one of
+/// another type. `ty` is the [untold] type of the value, if the place of the expression implies one.
+fn alone(expr: &Expr, ty: Option<Type>, table: Option<&Table>) -> String {
+    let text = text(expr, ty, table);
+    match expr {
+        Expr::Const(value)
+            if let Some(ty) = type_of(value).filter(|ty| is_number(*ty))
+                && !text.starts_with('\'')
+                && !number_literal(&text).is_ok_and(|read| type_of(&read) == Some(ty)) =>
+        {
+            format!("'{text}'::{ty}")
+        }
+        _ => text,
+    }
+}
+
+/// Formats the two operands of an operator. A constant beside a value of an [untold] type is a literal without a type.
 fn beside(pair: [&Expr; 2], table: Option<&Table>) -> [String; 2] {
     let ty = pair.iter().find_map(|expr| untold_by(expr, table));
+    let are_alone = pair.iter().all(|expr| matches!(expr, Expr::Const(_)));
     pair.map(|expr| match (expr, ty) {
         (Expr::Const(value), Some(ty)) if let Some((literal, _)) = literal(value, ty) => literal,
+        // A `real` is not equal to the double that a literal becomes beside it.
+        (Expr::Const(Value::Float4(_)), _) => alone(expr, ty, table),
+        _ if are_alone => alone(expr, ty, table),
         _ => text(expr, ty, table),
     })
 }
