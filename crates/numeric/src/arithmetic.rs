@@ -46,22 +46,20 @@ impl Numeric {
 
     /// Returns the sum, which may have any number of digits.
     pub(crate) fn sum(&self, other: &Self) -> Self {
-        if let (Some((left, left_scale)), Some((right, right_scale))) = (self.small(), other.small()) {
-            let scale = left_scale.max(right_scale);
-            let up = |mantissa: i128, from: u32| scaled_up(mantissa, scale - from);
-            if let Some(sum) = up(left, left_scale).and_then(|left| left.checked_add(up(right, right_scale)?)) {
-                return Self::new(sum, scale);
-            }
+        if let Some((left, right, scale)) = self.aligned_small(other)
+            && let Some(sum) = left.checked_add(right)
+        {
+            return Self::new(sum, scale);
         }
-        match (self.parts(), other.parts()) {
-            (Some((left, left_scale)), Some((right, right_scale))) => {
-                let scale = left_scale.max(right_scale);
-                Self::unlimited(rescaled_up(left, scale - left_scale) + rescaled_up(right, scale - right_scale), scale)
+        match (self.is_finite(), other.is_finite()) {
+            (true, true) => {
+                let (left, right, scale) = self.aligned(other);
+                Self::unlimited(left + right, scale)
             }
             _ if self.is_nan() || other.is_nan() => Self::NAN,
-            (None, None) if self.is_negative() != other.is_negative() => Self::NAN,
-            (None, _) => self.clone(),
-            (_, None) => other.clone(),
+            (false, false) if self.is_negative() != other.is_negative() => Self::NAN,
+            (false, _) => self.clone(),
+            (true, false) => other.clone(),
         }
     }
 
@@ -80,7 +78,7 @@ impl Numeric {
     pub fn multiply(&self, other: &Self) -> Result<Self, NumericError> {
         let product = self.product(other);
         match product.scale() {
-            Some(SCALE_MAX..) => product.rescaled(SCALE_MAX),
+            Some(SCALE_MAX..) => product.round(i64::from(SCALE_MAX)),
             _ => product.within_limits(),
         }
     }
@@ -212,15 +210,19 @@ impl Numeric {
             (_, Repr::Infinite { .. }) => return Ok(self.clone()),
             _ => {}
         }
-        if let (Some((left, left_scale)), Some((right, right_scale))) = (self.small(), divisor.small()) {
-            let scale = left_scale.max(right_scale);
-            let up = |mantissa: i128, from: u32| scaled_up(mantissa, scale - from);
-            if let (Some(left), Some(right)) = (up(left, left_scale), up(right, right_scale)) {
-                return Ok(Self::new(left % right, scale));
-            }
+        if let Some((left, right, scale)) = self.aligned_small(divisor) {
+            return Ok(Self::new(left % right, scale));
         }
         let (left, right, scale) = self.aligned(divisor);
         Self::from_big(left % right, scale)
+    }
+
+    /// Returns the mantissas of two numbers at one scale, and that scale; `None` if one of the numbers has more than 28
+    /// digits, or if a mantissa does not fit.
+    fn aligned_small(&self, other: &Self) -> Option<(i128, i128, u32)> {
+        let ((left, left_scale), (right, right_scale)) = (self.small()?, other.small()?);
+        let scale = left_scale.max(right_scale);
+        Some((scaled_up(left, scale - left_scale)?, scaled_up(right, scale - right_scale)?, scale))
     }
 
     /// Returns the mantissas of two finite numbers at one scale, and that scale.
@@ -300,21 +302,6 @@ impl Numeric {
         };
         let cut = if places < 0 { rescaled_up(cut, places.unsigned_abs() as u32) } else { cut };
         Self::from_big(cut, places.max(0) as u32)
-    }
-
-    /// Returns the number with `scale` digits after the point, rounded half away from zero.
-    ///
-    /// # Errors
-    /// [`NumericError::Overflow`] if it has too many digits.
-    pub(crate) fn rescaled(&self, scale: u32) -> Result<Self, NumericError> {
-        match self.parts() {
-            Some((mantissa, from)) if from <= scale => Self::from_big(rescaled_up(mantissa, scale - from), scale),
-            Some((mantissa, from)) => {
-                let unit = power_of_ten(u64::from(from - scale));
-                Self::from_big(rounded_quotient(&mantissa, &unit), scale)
-            }
-            None => Ok(self.clone()),
-        }
     }
 
     /// Returns the number without zeros at the end of its fraction.

@@ -193,10 +193,10 @@ impl Numeric {
     fn power_whole(&self, exponent: i32) -> Result<Self, NumericError> {
         let to = self.chosen_scale(SIGNIFICANT_MIN);
         match exponent {
-            0 => return Self::ONE.rescaled(to),
-            1 => return self.rescaled(to),
+            0 => return Self::ONE.round(i64::from(to)),
+            1 => return self.round(i64::from(to)),
             -1 => return Self::ONE.divide_to(self, to),
-            2 => return self.multiply(self)?.rescaled(to),
+            2 => return self.multiply(self)?.round(i64::from(to)),
             _ => {}
         }
         let Some(significant) = self.significant().filter(|significant| !significant.digits.is_empty()) else {
@@ -237,7 +237,7 @@ impl Numeric {
         let rough_scale = (8 - self.logarithm_weight()).clamp(0, DISPLAY_SCALE_MAX) as u32;
         let rough_bits = fixed::bits_of(i64::from(rough_scale) + GUARD_DIGITS);
         let rough_ln = fixed::to_decimal(&fixed::ln(&mantissa, scale, rough_bits), rough_bits, rough_scale);
-        let rough = Self::unlimited(rough_ln, rough_scale).product(exponent).rescaled(rough_scale)?.to_f64();
+        let rough = Self::unlimited(rough_ln, rough_scale).product(exponent).round(i64::from(rough_scale))?.to_f64();
         if rough.abs() > EXPONENT_MAX * 1.003_333 {
             return if rough > 0.0 { Err(NumericError::Overflow) } else { Ok(Self::new(0, DISPLAY_SCALE_MAX as u32)) };
         }

@@ -1,7 +1,7 @@
 //! The representation of a number, its conversions and its order.
 
 use crate::NumericError;
-use crate::mantissa::{power_of_ten, rescaled_up};
+use crate::mantissa::power_of_ten;
 use num_bigint::{BigInt, Sign};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
@@ -243,19 +243,25 @@ impl Numeric {
         {
             return left.mantissa.cmp(&right.mantissa);
         }
-        let (Some((left, left_scale)), Some((right, right_scale))) = (self.parts(), other.parts()) else {
-            return Ordering::Equal;
-        };
-        // The position of the first digit, from the number of bits, is exact to one place.
-        let first = |mantissa: &BigInt, scale: u32| mantissa.bits() as i64 * 30_103 / 100_000 - i64::from(scale);
-        let (left_first, right_first) = (first(&left, left_scale), first(&right, right_scale));
-        if left_first.abs_diff(right_first) > 1 {
-            let order = left_first.cmp(&right_first);
+        let (first, other_first) = (self.first_place(), other.first_place());
+        if first.abs_diff(other_first) > 1 {
+            let order = first.cmp(&other_first);
             return if sign < 0 { order.reverse() } else { order };
         }
-        let scale = left_scale.max(right_scale);
-        let up = |mantissa: BigInt, from: u32| rescaled_up(mantissa, scale - from);
-        up(left, left_scale).cmp(&up(right, right_scale))
+        let (left, right, _) = self.aligned(other);
+        left.cmp(&right)
+    }
+
+    /// Returns the power of ten of the first digit of a finite number, as far as the number of bits tells it: the
+    /// result may be one too great.
+    fn first_place(&self) -> i64 {
+        let (bits, scale) = match &self.0 {
+            Repr::Small(small) => (u128::BITS - small.mantissa().unsigned_abs().leading_zeros(), small.scale()),
+            Repr::Large(large) => (large.mantissa.bits() as u32, large.scale),
+            Repr::Infinite { .. } | Repr::NaN => (0, 0),
+        };
+        // log10(2) is 0.30103.
+        i64::from(bits) * 30_103 / 100_000 - i64::from(scale)
     }
 
     /// Returns the number of bytes that the number has on the heap.

@@ -173,7 +173,10 @@ pub(super) fn parse_numeric(text: &str, precision: Option<Precision>) -> Result<
         NumericError::Syntax => syntax("numeric", text),
         error => numeric_error(error),
     })?;
-    precision.map_or(Ok(value.clone()), |precision| fit_numeric(value, precision))
+    match precision {
+        Some(precision) => fit_numeric(value, precision),
+        None => Ok(value),
+    }
 }
 
 /// Returns a numeric as a `numeric(precision, scale)` stores it: rounded to the scale, half away from zero.
@@ -268,5 +271,8 @@ pub(super) fn read_numeric_binary(mut bytes: &[u8], precision: Option<Precision>
             Numeric::from_groups(&groups).map_err(numeric_error)?
         }
     };
-    precision.map_or(Ok(value.clone()), |precision| fit_numeric(value, precision))
+    match precision {
+        Some(precision) => fit_numeric(value, precision),
+        None => Ok(value),
+    }
 }
