@@ -237,7 +237,8 @@ pub(super) fn compile(
 /// Binds the body of a trigger's function for a table.
 pub(super) fn compile_trigger(
     procedure: &Arc<Procedure>,
-    table: &Arc<Table>,
+    table: &Table,
+    owner: &Used,
     view: View<'_>,
     enclosing: &Enclosing<'_>,
 ) -> Result<Body, SqlError> {
@@ -245,7 +246,7 @@ pub(super) fn compile_trigger(
     let view = View { styles: procedure.styles, path: path.as_ref(), ..view };
     let variables = trigger_variables(procedure.plain_name(), table);
     let mut compiler = Compiler::new(procedure, variables, view, false, enclosing);
-    compiler.body.used.add_table(table);
+    compiler.body.used.add_all(owner);
     compiler.body.used.add_procedure(procedure);
     compiler.body()
 }

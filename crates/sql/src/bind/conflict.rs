@@ -3,8 +3,7 @@
 use super::binder::Binder;
 use super::condition::conjuncts;
 use super::hidden::{implies, is_value};
-use super::scope::Scope;
-use crate::catalog::{Table, column_of};
+use super::target::Target;
 use crate::expr::Expr;
 use crate::parse::conflict::carried;
 use crate::parse::names::{fold, object_name};
@@ -21,9 +20,10 @@ impl Binder<'_> {
     /// 42P10 if no unique index has the columns of the target, 42704 if there is no constraint of the target's name.
     pub(super) fn conflict_target(
         &mut self,
-        table: &Table,
+        target: &Target,
         conflict: &ast::OnConflict,
     ) -> Result<Option<IndexRef>, SqlError> {
+        let table = &*target.table;
         let is_unique = |index: &IndexRef| match index {
             IndexRef::Primary => !table.is_key_hidden(),
             IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
@@ -32,7 +32,7 @@ impl Binder<'_> {
         let found = match &conflict.conflict_target {
             None => return Ok(None),
             Some(ast::ConflictTarget::Columns(columns)) => {
-                let (wanted, conditions) = self.inferred(table, columns)?;
+                let (wanted, conditions) = self.inferred(target, columns)?;
                 let fits = |index: &IndexRef| {
                     let keys = table.key_columns(*index);
                     let is_key = |expr: &Expr| keys.iter().any(|&column| is_value(table, *index, column, expr));
@@ -47,10 +47,10 @@ impl Binder<'_> {
                 let is_constraint =
                     |index: &IndexRef| *index == IndexRef::Primary || table.rules.unique_constraints.contains(&name);
                 let found = unique.into_iter().find(|index| table.index_name(*index) == name);
-                return match found.filter(is_constraint) {
+                return match found.filter(|index| !target.is_view() && is_constraint(index)) {
                     Some(index) => Ok(Some(index)),
                     None => {
-                        let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name());
+                        let message = format!("constraint \"{name}\" for table \"{}\" does not exist", target.name());
                         Err(SqlError::new(state::UNDEFINED_OBJECT, message))
                     }
                 };
@@ -64,17 +64,17 @@ impl Binder<'_> {
 
     /// Returns the columns and expressions of the target, from which the index is inferred, and the conjuncts of the
     /// target's WHERE.
-    fn inferred(&mut self, table: &Table, columns: &[ast::Ident]) -> Result<(Vec<Expr>, Vec<Expr>), SqlError> {
-        let target = match columns {
+    fn inferred(&mut self, target: &Target, columns: &[ast::Ident]) -> Result<(Vec<Expr>, Vec<Expr>), SqlError> {
+        let written = match columns {
             [column] => carried(column),
             _ => None,
         };
-        let Some((keys, condition)) = target else {
-            let columns = columns.iter().map(|column| Ok(Expr::Column(column_of(table, &fold(column))?)));
+        let Some((keys, condition)) = written else {
+            let columns = columns.iter().map(|column| Ok(target.value(target.position(&fold(column))?).clone()));
             return Ok((columns.collect::<Result<_, SqlError>>()?, Vec::new()));
         };
         let (keys, condition) = (parse_arguments(keys)?, condition.map(parse_expr).transpose()?);
-        let scope = Scope::table(table, None);
+        let scope = target.scope();
         let mut wanted = Vec::with_capacity(keys.len());
         for key in keys.iter() {
             let typed = self.plain(key, &scope, "index expressions")?;

@@ -89,9 +89,17 @@ impl Binder<'_> {
 
     /// Returns the value of a column for which a statement supplies none: its DEFAULT, or NULL.
     pub(crate) fn default_of(&mut self, table: &Table, column: usize) -> Result<Expr, SqlError> {
-        used_by_default(&mut self.depends.used, table, column, self.view);
         let default = table.rules.defaults.get(column).and_then(Option::as_ref);
+        default.into_iter().for_each(|default| self.uses_default(default));
         default.map_or(Ok(Expr::NULL), |default| self.default_value(default))
+    }
+
+    /// Adds the sequences of a default to those that the plan uses.
+    pub(super) fn uses_default(&mut self, default: &DefaultValue) {
+        let view = self.view;
+        for sequence in default.sequences().iter().filter_map(|id| view.sequence_by_id(*id)) {
+            self.depends.used.add_sequence(&sequence, view);
+        }
     }
 
     /// Returns the bound expression of a default. A default that calls users' functions is bound anew, with the present
@@ -171,16 +179,6 @@ fn fix_sequences(expr: &mut Expr, number_of: &mut dyn FnMut(&str) -> Result<u32,
         *argument = Expr::Const(Value::Int8(i64::from(number_of(name)?)));
     }
     expr.parts_mut().into_iter().try_for_each(|part| fix_sequences(part, number_of))
-}
-
-/// Adds the sequences from which a column's default takes numbers.
-pub(super) fn used_by_default(used: &mut Used, table: &Table, column: usize, view: View<'_>) {
-    let Some(Some(default)) = table.rules.defaults.get(column) else { return };
-    for id in default.sequences() {
-        if let Some(sequence) = view.sequence_by_id(id) {
-            used.add_sequence(&sequence, view);
-        }
-    }
 }
 
 /// Binds the USING expression of ALTER COLUMN … TYPE over the table's old columns, with an assignment cast to the new

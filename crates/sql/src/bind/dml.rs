@@ -4,13 +4,15 @@ use super::binder::{Binder, span_of};
 use super::condition::conjuncts;
 use super::group::{Columns, Item, Source as FromItem};
 use super::path;
-use super::query::{Bound, From, Output, PlanWithColumns, computed};
+use super::query::{Bound, From, Locking, Output, PlanWithColumns, computed};
 use super::scope::Scope;
+use super::target::Target;
 use super::typed::Typed;
-use crate::catalog::{Table, column_of};
+use crate::catalog::Table;
 use crate::error::unsupported;
-use crate::expr::{Expr, Strictness};
+use crate::expr::{Expr, RowRules, Strictness};
 use crate::parse::names::{fold, name_parts};
+use crate::parse::trigger::TriggerEvent;
 use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Source, Update};
 use crate::{OutputColumn, SqlError, parse, state};
 use hotrow_storage::IndexRef;
@@ -55,53 +57,44 @@ impl Binder<'_> {
         let ast::TableObject::TableName(name) = &insert.table else {
             return Err(unsupported("INSERT into what is no table"));
         };
-        let table = self.table(name)?;
-        table.check_changeable()?;
-        let targets = self.targets(&table, &insert.columns)?;
+        let mut target = self.target_named(name, TriggerEvent::Insert)?;
+        target.inserts(insert.table_alias.as_ref().map(|alias| fold(&alias.alias)));
+        let targets = self.targets(&target, &insert.columns)?;
         let overriding = parse::overrides_identities(insert);
-        let source = match &insert.source {
-            None => self.source_of(&table, &targets, vec![vec![None; targets.len()]])?,
+        // Without a list of columns, the values of a short row or of a query go to the first columns.
+        let (source, targets) = match &insert.source {
+            None => (self.source_of(&target, &[], vec![Vec::new()])?, Vec::new()),
             Some(query) => match &*query.body {
                 SetExpr::Values(values) if query.order_by.is_none() && query.limit_clause.is_none() => {
-                    let rows = self.rows(&table, &targets, values)?;
+                    let rows = self.rows(&target, &targets, values)?;
+                    let width = rows.first().map_or(0, Vec::len);
+                    let targets = self.filled(insert, &target, &targets, width)?;
                     let is_given = |at: usize| rows.iter().any(|row| row.get(at).is_some_and(Option::is_some));
-                    check_given(&table, &targets, is_given, overriding)?;
-                    self.source_of(&table, &targets, rows)?
+                    check_given(&target.table, &targets, is_given, overriding)?;
+                    (self.source_of(&target, &targets, rows)?, targets)
                 }
                 _ => {
-                    let node = self.insert_query(&table, &targets, query)?;
-                    let width = if let Node::Project(_, exprs) = &node { exprs.len() } else { targets.len() };
-                    check_given(&table, &targets, |at| at < width, overriding)?;
-                    Source::Query(node)
+                    let (node, width) = self.insert_query(&target, &targets, query)?;
+                    let targets = self.filled(insert, &target, &targets, width)?;
+                    check_given(&target.table, &targets, |_| true, overriding)?;
+                    (Source::Query(node), targets)
                 }
             },
         };
-        // Without a list of columns, the values of a short row or of a query go to the first columns.
-        let width = match &source {
-            Source::Rows(rows) => rows.first().map_or(0, Vec::len),
-            Source::Query(Node::Append(rows)) => match rows.first() {
-                Some(Node::Project(_, exprs)) => exprs.len(),
-                _ => targets.len(),
-            },
-            Source::Query(Node::Project(_, exprs)) => exprs.len(),
-            Source::Query(Node::Values(rows)) => rows.first().map_or(0, Vec::len),
-            Source::Query(_) => targets.len(),
-        };
-        if width < targets.len() && !insert.columns.is_empty() {
-            let error = SqlError::new(state::SYNTAX_ERROR, "INSERT has more target columns than expressions");
-            return Err(insert.columns.get(width).map_or(error.clone(), |extra| self.locate(error, span_of(extra))));
-        }
-        let alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
-        let scope = Scope::table(&table, alias.as_deref());
+        target.check_defaults()?;
+        let scope = target.scope();
         let (returning, columns) = self.returning(insert.returning.as_deref(), &scope)?;
+        if target.triggered.is_some() {
+            return Ok((self.insert_instead(&target, insert, source, &targets, returning)?, columns));
+        }
         let on_conflict = match &insert.on {
             None => OnConflict::Fail,
             Some(ast::OnInsert::OnConflict(conflict)) => {
-                self.on_conflict(&table, alias.as_deref(), conflict, returning.as_deref())?
+                self.on_conflict(&target, conflict, returning.as_deref())?
             }
             Some(_) => return Err(unsupported("ON DUPLICATE KEY")),
         };
-        let targets = targets[..width.min(targets.len())].to_vec();
+        let table = target.table.clone();
         let changes = match &on_conflict {
             OnConflict::Update(_, update) => &update.assignments[..],
             OnConflict::Fail | OnConflict::Skip(_) => &[],
@@ -112,33 +105,34 @@ impl Binder<'_> {
             (Source::Query(_), Some(_)) => false,
             (Source::Rows(rows), Some(at)) => rows.iter().any(|row| row.get(at).is_none_or(Option::is_none)),
         };
-        let (defaults, rules) = (self.defaults(&table, is_left_out)?, table.rules_of_new_row());
+        let defaults = self.defaults_in(&target, is_left_out)?;
+        let rules = RowRules { views: target.checks, ..table.rules_of_new_row() };
         let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning, consequences };
         Ok((Plan::Insert(Box::new(insert)), columns))
     }
 
     fn on_conflict(
         &mut self,
-        table: &Arc<Table>,
-        alias: Option<&str>,
+        target: &Target,
         conflict: &ast::OnConflict,
         returning: Option<&[Expr]>,
     ) -> Result<OnConflict, SqlError> {
-        let index = self.conflict_target(table, conflict)?;
+        let table = &target.table;
+        let index = self.conflict_target(target, conflict)?;
         let ast::OnConflictAction::DoUpdate(change) = &conflict.action else { return Ok(OnConflict::Skip(index)) };
         let Some(index) = index else {
             let message = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
             return Err(SqlError::new(state::SYNTAX_ERROR, message).hint("For example, ON CONFLICT (column_name)."));
         };
-        let scope = Scope::table(table, alias).with_excluded(table);
-        let mut assignments = self.assignments(&change.assignments, table, &scope)?;
+        let scope = target.scope_with_excluded();
+        let mut assignments = self.assignments(&change.assignments, target, &scope)?;
         // The present row has the key by which it was found.
         let excluded = table.schema.columns.len();
         assignments.retain(|(column, value)| {
             let is_found_by = index == IndexRef::Primary && table.schema.key.contains(column);
             !is_found_by || *value != Expr::Column(excluded + column)
         });
-        let rules = self.rules_of_update(table, &assignments);
+        let rules = self.rules_of_target(target, &assignments);
         if rules.changed(&assignments).any(|column| table.schema.key.contains(&column)) {
             return Err(unsupported("ON CONFLICT DO UPDATE of a column of the primary key"));
         }
@@ -153,28 +147,47 @@ impl Binder<'_> {
         Ok(OnConflict::Update(index, Box::new(update)))
     }
 
-    /// Returns the positions of the columns that an INSERT or COPY fills.
-    pub(super) fn targets(&self, table: &Table, columns: &[ast::ObjectName]) -> Result<Vec<usize>, SqlError> {
+    /// Returns the positions, among the target's columns, of those that an INSERT names.
+    pub(super) fn targets(&self, target: &Target, columns: &[ast::ObjectName]) -> Result<Vec<usize>, SqlError> {
         if columns.is_empty() {
-            return Ok((0..table.visible()).collect());
+            return Ok((0..target.width()).collect());
         }
         let mut targets = Vec::with_capacity(columns.len());
         for column in columns {
             let name = name_parts(column)?.pop().unwrap_or_default();
-            let target = column_of(table, &name).map_err(|error| self.locate(error, span_of(column)))?;
-            if targets.contains(&target) {
+            let at = target.position(&name).map_err(|error| self.locate(error, span_of(column)))?;
+            if targets.contains(&at) {
                 let error =
                     SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once"));
                 return Err(self.locate(error, span_of(column)));
             }
-            targets.push(target);
+            targets.push(at);
         }
         Ok(targets)
     }
 
+    /// Returns the columns of the target's table that an INSERT of `width` values fills. `targets` are the positions of
+    /// the columns that it names.
+    ///
+    /// # Errors
+    /// 42601 if it names more columns than there are values.
+    fn filled(
+        &self,
+        insert: &ast::Insert,
+        target: &Target,
+        targets: &[usize],
+        width: usize,
+    ) -> Result<Vec<usize>, SqlError> {
+        if width < targets.len() && !insert.columns.is_empty() {
+            let error = SqlError::new(state::SYNTAX_ERROR, "INSERT has more target columns than expressions");
+            return Err(insert.columns.get(width).map_or(error.clone(), |extra| self.locate(error, span_of(extra))));
+        }
+        target.places(&targets[..width.min(targets.len())])
+    }
+
     fn rows(
         &mut self,
-        table: &Table,
+        target: &Target,
         targets: &[usize],
         values: &ast::Values,
     ) -> Result<Vec<Vec<Option<Expr>>>, SqlError> {
@@ -194,25 +207,24 @@ impl Binder<'_> {
                     && let Some(fields) = self.row_variable(expr)?
                 {
                     for (_, field) in fields {
-                        let target = *targets.get(exprs.len()).ok_or_else(too_many_values)?;
-                        let column = &table.schema.columns[target];
-                        exprs.push(Some(self.assign(field, &column.name, column.ty)?));
+                        let (name, ty) = target.column(*targets.get(exprs.len()).ok_or_else(too_many_values)?);
+                        exprs.push(Some(self.assign(field, name, ty)?));
                     }
                     continue;
                 }
-                let target = *targets.get(exprs.len()).ok_or_else(too_many_values)?;
-                exprs.push(self.value_or_default(expr, table, target, &Scope::default())?);
+                let at = *targets.get(exprs.len()).ok_or_else(too_many_values)?;
+                exprs.push(self.value_or_default(expr, target, at, &Scope::default())?);
             }
             rows.push(exprs);
         }
         Ok(rows)
     }
 
-    /// Makes the source of an INSERT from rows of values. The source is a query if the values have subqueries, or if an
-    /// earlier query of WITH changes rows.
+    /// Makes the source of an INSERT from rows of values for these columns of the target's table. The source is a query
+    /// if the values have subqueries, or if an earlier query of WITH changes rows.
     fn source_of(
         &mut self,
-        table: &Table,
+        target: &Target,
         targets: &[usize],
         rows: Vec<Vec<Option<Expr>>>,
     ) -> Result<Source, SqlError> {
@@ -220,37 +232,43 @@ impl Binder<'_> {
             return Ok(Source::Rows(rows));
         }
         let mut value =
-            |(value, &target): (Option<Expr>, &usize)| value.map_or_else(|| self.default_of(table, target), Ok);
+            |(value, &column): (Option<Expr>, &usize)| value.map_or_else(|| self.default_in(target, column), Ok);
         let mut row = |row: Vec<Option<Expr>>| row.into_iter().zip(targets).map(&mut value).collect();
         Ok(Source::Query(computed(rows.into_iter().map(&mut row).collect::<Result<_, _>>()?)))
     }
 
-    /// Binds a value for a column. Returns `None` if it is DEFAULT.
+    /// Binds a value for the column at a position of the target. Returns `None` if it is DEFAULT.
     pub(super) fn value_or_default(
         &mut self,
         expr: &A,
-        table: &Table,
-        target: usize,
+        target: &Target,
+        at: usize,
         scope: &Scope,
     ) -> Result<Option<Expr>, SqlError> {
         if is_default(expr) {
             return Ok(None);
         }
-        let column = &table.schema.columns[target];
+        let (name, ty) = target.column(at);
         let typed = self.plain(expr, scope, "VALUES")?;
-        let assigned = self.assign(typed, &column.name, column.ty);
+        let assigned = self.assign(typed, name, ty);
         assigned.map(Some).map_err(|error| match expr {
             A::Value(value) if error.position.is_none() => self.locate(error, value.span),
             _ => error,
         })
     }
 
-    fn insert_query(&mut self, table: &Table, targets: &[usize], query: &ast::Query) -> Result<Node, SqlError> {
+    /// Binds the query of an INSERT. Returns it with the number of its columns.
+    fn insert_query(
+        &mut self,
+        target: &Target,
+        targets: &[usize],
+        query: &ast::Query,
+    ) -> Result<(Node, usize), SqlError> {
         let mut bound = self.inner_query(query)?;
-        for (at, &target) in targets.iter().enumerate().take(bound.columns.len()) {
+        for (at, &column) in targets.iter().enumerate().take(bound.columns.len()) {
             if std::mem::take(&mut bound.loose[at]) {
                 // A literal, NULL or parameter gets the type of the column for which it is inserted.
-                let ty = table.schema.columns[target].ty;
+                let (_, ty) = target.column(column);
                 self.retype(&mut bound.node, at, ty, Strictness::Assignment)?;
                 bound.columns[at].ty = ty;
             }
@@ -259,12 +277,12 @@ impl Binder<'_> {
         let Bound { node, columns, .. } = bound;
         check_width(columns.len(), targets.len())?;
         let mut exprs = Vec::with_capacity(columns.len());
-        for (at, (column, &target)) in columns.iter().zip(targets).enumerate() {
-            let wanted = &table.schema.columns[target];
+        for (at, (column, &wanted)) in columns.iter().zip(targets).enumerate() {
+            let (name, ty) = target.column(wanted);
             let typed = Typed::new(Expr::Column(at), column.ty);
-            exprs.push(self.assign(typed, &wanted.name, wanted.ty)?);
+            exprs.push(self.assign(typed, name, ty)?);
         }
-        Ok(Node::Project(Box::new(node), exprs))
+        Ok((Node::Project(Box::new(node), exprs), columns.len()))
     }
 
     pub(super) fn update(&mut self, update: &ast::Update) -> Result<PlanWithColumns, SqlError> {
@@ -280,12 +298,21 @@ impl Binder<'_> {
             Some(ast::UpdateTableFromKind::AfterSet(from)) => from,
             Some(ast::UpdateTableFromKind::BeforeSet(_)) => return Err(unsupported("FROM before SET")),
         };
-        let (table, mut from) = self.changed(&update.table, from)?;
-        let mut assignments = self.assignments(&update.assignments, &table, &from.scope)?;
+        let (mut target, mut from) = self.changed(&update.table, from, TriggerEvent::Update)?;
+        let mut assignments = self.assignments(&update.assignments, &target, &from.scope)?;
         let filter = self.selection(update.selection.as_ref(), &from.scope)?;
-        let rechecks = self.depends.used.calls.writes;
+        let filter = target.restrict(filter);
+        let rechecks = self.depends.used.calls.writes && target.triggered.is_none();
         let (mut returning, columns) = self.returning(update.returning.as_deref(), &from.scope)?;
-        let rules = self.rules_of_update(&table, &assignments);
+        let table = target.table.clone();
+        if let Some(view) = &target.triggered {
+            from.group.conditions.extend(conjuncts(filter));
+            let beside = look_at_source(&table, &mut assignments);
+            let source = self.changing_query(&table, from, beside, false, returning.as_deref_mut())?;
+            let event = TriggerEvent::Update;
+            return Ok((self.instead(view, &table, event, *source, assignments, returning)?, columns));
+        }
+        let rules = self.rules_of_target(&target, &assignments);
         let moves = rules.changed(&assignments).any(|column| table.schema.key.contains(&column));
         let consequences = self.consequences_of_values(&table, false, &assignments)?;
         let values = assignments.iter().map(|(_, value)| value);
@@ -297,34 +324,36 @@ impl Binder<'_> {
             return Ok((Plan::Update(Box::new(update)), columns));
         }
         from.group.conditions.extend(conjuncts(filter));
-        let own = table.schema.columns.len();
-        let mut beside = Vec::with_capacity(assignments.len());
-        for (at, (_, value)) in assignments.iter_mut().enumerate() {
-            beside.push(std::mem::replace(value, Expr::Column(own + at)));
-        }
+        let beside = look_at_source(&table, &mut assignments);
         let source = Some(self.changing_query(&table, from, beside, rechecks, returning.as_deref_mut())?);
         let access = by_key(table);
         let update = Update { access, assignments, rules, moves, source, rechecks, returning, consequences };
         Ok((Plan::Update(Box::new(update)), columns))
     }
 
-    /// Returns the table that a statement changes, and the FROM clause that joins it with the other items.
+    /// Returns the target that a statement changes, and the FROM clause that joins it with the other items.
     pub(super) fn changed(
         &mut self,
         target: &ast::TableWithJoins,
         others: &[ast::TableWithJoins],
-    ) -> Result<(Arc<Table>, From), SqlError> {
-        let (table, alias) = self.target(target)?;
-        table.check_changeable()?;
-        let own = 0..table.schema.columns.len();
+        event: TriggerEvent,
+    ) -> Result<(Target, From), SqlError> {
+        let target = self.target(target, event)?;
+        let own = 0..target.table.schema.columns.len();
         self.select.columns = own.end;
-        let mut from = From { scope: Scope::table(&table, alias.as_deref()), ..From::default() };
-        self.scans(&table);
-        from.group.sources.push(FromItem { item: Item::Table(table.clone(), LockFor::Update), columns: own });
+        let mut from = From { scope: target.scope(), ..From::default() };
+        let item = match &target.triggered {
+            Some(view) => Item::Rows(Box::new(self.rows_of_view(view, Locking::None)?), None),
+            None => {
+                self.scans(&target.table);
+                Item::Table(target.table.clone(), LockFor::Update)
+            }
+        };
+        from.group.sources.push(FromItem { item, columns: own });
         let others = self.from(others)?;
         from.scope.append(others.scope)?;
         from.group.append(others.group);
-        Ok((table, from))
+        Ok((target, from))
     }
 
     /// Plans the query that finds the rows to change. Each of its rows has the key of the row to change, the values of
@@ -359,24 +388,27 @@ impl Binder<'_> {
         Ok(Box::new(Node::Project(Box::new(planned.node), exprs)))
     }
 
-    /// Binds the assignments of SET. Returns the positions of the columns with their new values.
+    /// Binds the assignments of SET. Returns the positions of the columns in the target's table, with their new values.
     pub(super) fn assignments(
         &mut self,
         list: &[ast::Assignment],
-        table: &Table,
+        target: &Target,
         scope: &Scope,
     ) -> Result<Vec<(usize, Expr)>, SqlError> {
+        let table = &target.table;
         let mut assignments: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
         let mut generated = Vec::new();
-        for (target, value) in self.single_assignments(list, scope)? {
+        for (written, value) in self.single_assignments(list, scope)? {
             // PostgreSQL takes the `t` of `t.a` for the column.
-            let parts = name_parts(target)?;
+            let parts = name_parts(written)?;
             let name = parts.first().map_or("", String::as_str);
-            let column = column_of(table, name).map_err(|error| self.locate(error, span_of(target)))?;
+            let at = target.position(name).map_err(|error| self.locate(error, span_of(written)))?;
+            let column = target.place(at, TriggerEvent::Update)?;
             if parts.len() > 1 {
                 return Err(unsupported("assignment to a part of a column"));
             }
             if generated.contains(&column) || assignments.iter().any(|(known, _)| *known == column) {
+                let name = &table.schema.columns[column].name;
                 let message = format!("multiple assignments to same column \"{name}\"");
                 return Err(SqlError::new(state::SYNTAX_ERROR, message));
             }
@@ -386,7 +418,7 @@ impl Binder<'_> {
                     generated.push(column);
                     continue;
                 }
-                NewValue::Expression(value) if is_default(value) => self.default_of(table, column)?,
+                NewValue::Expression(value) if is_default(value) => self.default_in(target, column)?,
                 _ if table.rules.identities.contains(&(column, true)) || table.is_generated(column) => {
                     let message = format!("column \"{name}\" can only be updated to DEFAULT");
                     return Err(generated_always(table, column, message));
@@ -452,10 +484,19 @@ impl Binder<'_> {
         self.changes_rows = true;
         let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
         let [target] = &from[..] else { return Err(unsupported("DELETE from any number of tables but one")) };
-        let (table, mut from) = self.changed(target, delete.using.as_deref().unwrap_or_default())?;
+        let using = delete.using.as_deref().unwrap_or_default();
+        let (mut target, mut from) = self.changed(target, using, TriggerEvent::Delete)?;
         let filter = self.selection(delete.selection.as_ref(), &from.scope)?;
+        let filter = target.restrict(filter);
         let rechecks = self.depends.used.calls.writes;
         let (mut returning, columns) = self.returning(delete.returning.as_deref(), &from.scope)?;
+        let table = target.table.clone();
+        if let Some(view) = &target.triggered {
+            from.group.conditions.extend(conjuncts(filter));
+            let source = self.changing_query(&table, from, Vec::new(), false, returning.as_deref_mut())?;
+            let event = TriggerEvent::Delete;
+            return Ok((self.instead(view, &table, event, *source, Vec::new(), returning)?, columns));
+        }
         let consequences = self.consequences(&table, false, !table.rules.referrers.is_empty())?;
         let is_plain = !filter.iter().any(Expr::has_subquery) && !self.follows_change();
         if from.group.sources.len() == 1 && is_plain {
@@ -493,6 +534,14 @@ impl Binder<'_> {
         let typed = self.plain(expr, &Scope::default(), "EXECUTE parameters")?;
         self.coerce(typed, ty, Strictness::Assignment)
     }
+}
+
+/// Makes the assignments of an UPDATE refer to values in the rows of the query that finds the rows to change. Returns
+/// the expressions of these values. In the rows they come after the key, and count after the table's own columns.
+fn look_at_source(table: &Table, assignments: &mut [(usize, Expr)]) -> Vec<Expr> {
+    let own = table.schema.columns.len();
+    let looks = |(at, (_, value)): (usize, &mut (usize, Expr))| std::mem::replace(value, Expr::Column(own + at));
+    assignments.iter_mut().enumerate().map(looks).collect()
 }
 
 /// Makes an access whose keys come from another query.

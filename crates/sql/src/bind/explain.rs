@@ -4,6 +4,7 @@ use super::condition::conjunction;
 use super::explain_output::{ExplainOutput, Operator};
 use super::path::conditions_of;
 use crate::expr::shown;
+use crate::parse::trigger::TriggerEvent;
 use crate::plan::measured::{Actual, Counts};
 use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source};
 use hotrow_storage::IndexRef;
@@ -80,6 +81,15 @@ impl Lines {
                         out.access(&delete.access);
                     }
                 });
+            }
+            Plan::Instead(instead) => {
+                let operation = match instead.event {
+                    TriggerEvent::Insert => "Insert",
+                    TriggerEvent::Update => "Update",
+                    TriggerEvent::Delete => "Delete",
+                };
+                self.change(operation, instead.triggers.table.plain_name());
+                self.nested(|out| out.node(&instead.source));
             }
             Plan::Merge(merge) => {
                 self.change("Merge", merge.table.plain_name());

@@ -3,7 +3,6 @@
 
 use super::binder::Binder;
 use super::condition::conjunction;
-use super::ddl::used_by_default;
 use super::path;
 use super::trigger::changes_updates;
 use super::typed::Typed;
@@ -147,7 +146,7 @@ impl Binder<'_> {
             if key.columns.iter().any(|&column| default(column).is_some_and(|default| default.calling().is_some())) {
                 return Err(unsupported("SET DEFAULT of a column whose default calls a user's function"));
             }
-            key.columns.iter().for_each(|&column| used_by_default(&mut self.depends.used, child, column, self.view));
+            key.columns.iter().filter_map(|&column| default(column)).for_each(|default| self.uses_default(default));
         }
         let access = self.look_up(child, &key.columns, types, LockFor::Update)?;
         let plan = if is_delete && action == Action::Cascade {

@@ -9,15 +9,15 @@ use super::group::{Group, Item, OuterJoin, Shown, Source};
 use super::query::{Bound, From, Locking};
 use super::scope::{Found, Level, Named, Relation, Scope};
 use super::table_function::Written;
+use super::target::Target;
 use super::typed::Typed;
-use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
 use crate::parse::names::{fold, name_parts, object_name};
+use crate::parse::trigger::TriggerEvent;
 use crate::plan::Node;
 use crate::plan::table_function::TableFunction;
 use crate::{OutputColumn, SqlError, depth, state, system};
-use hotrow_sync::Arc;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableFunctionArgs};
 
 /// The kinds of joins that SQL has.
@@ -47,17 +47,21 @@ impl Binder<'_> {
         Ok(from)
     }
 
-    /// Returns the table that UPDATE or DELETE changes, and its alias if it has one.
-    pub(super) fn target(&mut self, relation: &ast::TableWithJoins) -> Result<(Arc<Table>, Option<String>), SqlError> {
+    /// Returns the target that UPDATE, DELETE or MERGE changes, under the alias that it may have.
+    pub(super) fn target(
+        &mut self,
+        relation: &ast::TableWithJoins,
+        event: TriggerEvent,
+    ) -> Result<Target, SqlError> {
         match &relation.relation {
             TableFactor::Table { name, alias, args: None, sample: None, .. } if relation.joins.is_empty() => {
-                let table = self.table(name)?;
-                let alias = match alias {
+                let mut target = self.target_named(name, event)?;
+                match alias {
                     Some(alias) if !alias.columns.is_empty() => return Err(unsupported("column aliases here")),
-                    Some(alias) => Some(fold(&alias.name)),
-                    None => None,
-                };
-                Ok((table, alias))
+                    Some(alias) => target.call(fold(&alias.name)),
+                    None => {}
+                }
+                Ok(target)
             }
             other => Err(unsupported(&format!("a change of {other}"))),
         }
@@ -374,7 +378,7 @@ pub(super) fn outer_join(left: Group, right: Group, on: Vec<Expr>, full: bool) -
 }
 
 /// Gives a relation's columns the names that its alias has for them.
-fn rename(relation: &mut Relation, alias: &ast::TableAlias) -> Result<(), SqlError> {
+pub(super) fn rename(relation: &mut Relation, alias: &ast::TableAlias) -> Result<(), SqlError> {
     let (given, there) = (alias.columns.len(), relation.columns.len());
     if given > there {
         let name = fold(&alias.name);

@@ -8,11 +8,14 @@ use super::from::outer_join;
 use super::group::{Columns, Item};
 use super::query::PlanWithColumns;
 use super::scope::Scope;
+use super::target::Target;
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::plan::{Delete, Graph, Insert, Merge, MergeAction, MergeClause, Node, OnConflict, Plan, Source, Update};
-use crate::{SqlError, state};
+use crate::parse::names::object_name;
+use crate::parse::trigger::TriggerEvent;
+use crate::{SqlError, schema, state};
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, MergeClauseKind, MergeInsertKind, MergeUpdateKind};
@@ -29,7 +32,9 @@ impl Binder<'_> {
         }
         self.changes_rows = true;
         let plain = |relation: &ast::TableFactor| ast::TableWithJoins { relation: relation.clone(), joins: Vec::new() };
-        let (table, mut from) = self.changed(&plain(&merge.table), &[])?;
+        self.check_merged(&merge.table)?;
+        let (target, mut from) = self.changed(&plain(&merge.table), &[], TriggerEvent::Update)?;
+        let table = target.table.clone();
         let others = self.from(&[plain(&merge.source)])?;
         let of_source = others.scope.clone();
         from.scope.append(others.scope)?;
@@ -60,7 +65,7 @@ impl Binder<'_> {
                 let message = "unreachable WHEN clause specified after unconditional WHEN clause";
                 return Err(SqlError::new(state::SYNTAX_ERROR, message));
             }
-            clauses.push(self.merge_clause(clause, &table, if matched { &from.scope } else { &of_source })?);
+            clauses.push(self.merge_clause(clause, &target, if matched { &from.scope } else { &of_source })?);
         }
         let consequences = self.consequences_of_merge(&table, &clauses)?;
         let fires = table.rules.triggers.iter().any(|trigger| trigger.is_enabled);
@@ -73,6 +78,21 @@ impl Binder<'_> {
         }
         let source = Node::Project(Box::new(planned.node), exprs);
         Ok((Plan::Merge(Box::new(Merge { table, source, clauses, consequences, rechecks })), None))
+    }
+
+    /// Checks that MERGE may change a relation.
+    ///
+    /// # Errors
+    /// 0A000 if it is a view.
+    fn check_merged(&mut self, relation: &ast::TableFactor) -> Result<(), SqlError> {
+        let ast::TableFactor::Table { name, .. } = relation else { return Ok(()) };
+        let full = self.found(&object_name(name)?)?;
+        if self.view.view(&full).is_none() {
+            return Ok(());
+        }
+        let message = format!("cannot execute MERGE on relation \"{}\"", schema::plain(&full));
+        let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, message);
+        Err(error.detail("This operation is not supported for views."))
     }
 
     /// Plans the foreign keys' checks and actions, and the triggers, of all clauses together, because a row that one
@@ -92,7 +112,7 @@ impl Binder<'_> {
     fn merge_clause(
         &mut self,
         clause: &ast::MergeClause,
-        table: &Arc<Table>,
+        target: &Target,
         scope: &Scope,
     ) -> Result<MergeClause, SqlError> {
         let matched = match clause.clause_kind {
@@ -110,11 +130,11 @@ impl Binder<'_> {
         let action = match &clause.action {
             ast::MergeAction::DoNothing { .. } => MergeAction::Nothing,
             ast::MergeAction::Delete { .. } => {
-                let (access, consequences) = (by_key(table.clone()), None);
+                let (access, consequences) = (by_key(target.table.clone()), None);
                 MergeAction::Delete(Delete { access, source: None, rechecks: false, returning: None, consequences })
             }
-            ast::MergeAction::Update(update) => MergeAction::Update(self.merge_update(update, table, scope)?),
-            ast::MergeAction::Insert(insert) => self.merge_insert(insert, table, scope)?,
+            ast::MergeAction::Update(update) => MergeAction::Update(self.merge_update(update, target, scope)?),
+            ast::MergeAction::Insert(insert) => self.merge_insert(insert, target, scope)?,
         };
         Ok(MergeClause { matched, condition, action })
     }
@@ -122,7 +142,7 @@ impl Binder<'_> {
     fn merge_update(
         &mut self,
         update: &ast::MergeUpdateExpr,
-        table: &Arc<Table>,
+        target: &Target,
         scope: &Scope,
     ) -> Result<Update, SqlError> {
         let MergeUpdateKind::Set(list) = &update.kind else {
@@ -131,7 +151,8 @@ impl Binder<'_> {
         if update.update_predicate.is_some() || update.delete_predicate.is_some() {
             return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"WHERE\""));
         }
-        let mut assignments = self.assignments(list, table, scope)?;
+        let table = &target.table;
+        let mut assignments = self.assignments(list, target, scope)?;
         for (_, value) in &mut assignments {
             *value = check_plain(std::mem::replace(value, Expr::NULL))?;
         }
@@ -145,7 +166,7 @@ impl Binder<'_> {
     fn merge_insert(
         &mut self,
         insert: &ast::MergeInsertExpr,
-        table: &Arc<Table>,
+        target: &Target,
         scope: &Scope,
     ) -> Result<MergeAction, SqlError> {
         let MergeInsertKind::Values(ast::Values { rows, .. }) = &insert.kind else {
@@ -154,15 +175,16 @@ impl Binder<'_> {
         let ([row], None) = (rows.as_slice(), &insert.insert_predicate) else {
             return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error: INSERT of MERGE takes one row of values"));
         };
-        let mut targets = self.targets(table, &insert.columns)?;
+        let table = &target.table;
+        let mut targets = self.targets(target, &insert.columns)?;
         check_width(row.content.len(), targets.len())?;
         if row.content.len() < targets.len() && !insert.columns.is_empty() {
             return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more target columns than expressions"));
         }
         targets.truncate(row.content.len());
         let mut values = Vec::with_capacity(targets.len());
-        for (expr, &target) in row.content.iter().zip(&targets) {
-            let value = self.value_or_default(expr, table, target, scope)?;
+        for (expr, &at) in row.content.iter().zip(&targets) {
+            let value = self.value_or_default(expr, target, at, scope)?;
             values.push(value.map(check_plain).transpose()?);
         }
         check_given(table, &targets, |at| values[at].is_some(), false)?;

@@ -37,6 +37,8 @@
 //! | `path`, `bounds` | how a table's rows are found, and the bounds that conditions imply for an index |
 //! | `hidden` | the conditions and orders that indexes on expressions and partial indexes serve |
 //! | `dml`, `conflict`, `merge` | INSERT, UPDATE, DELETE; the target of ON CONFLICT; MERGE |
+//! | `target`, `updatable` | the relations to which statements write; the views among them |
+//! | `instead` | changes of views by INSTEAD OF triggers |
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
 //! | `ddl`, `index` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE; those of indexes |
@@ -82,6 +84,7 @@ mod grouping;
 mod grouping_sets;
 mod hidden;
 mod index;
+mod instead;
 mod interval_literals;
 mod join;
 mod json;
@@ -113,9 +116,11 @@ mod statement;
 mod subquery;
 mod surroundings;
 mod table_function;
+mod target;
 mod trigger;
 mod typed;
 mod types;
+mod updatable;
 pub(crate) mod variables;
 mod view;
 mod view_columns;
@@ -138,5 +143,6 @@ pub use procedure::{argument_types, define_arguments};
 pub use returns::check_returns;
 pub(crate) use returns::check_structure;
 pub use trigger::check_trigger;
+pub(crate) use updatable::{changes_of, check_updatable, is_column_updatable, takes};
 pub(crate) use view::{define_view, holds, not_a_table};
 pub(crate) use view_columns::with_column_names;

@@ -164,6 +164,11 @@ impl Scope {
         Self { relations: vec![Relation::table(table, alias, 0)] }
     }
 
+    /// Makes the scope of one FROM item.
+    pub(super) fn of_relation(relation: Relation) -> Self {
+        Self { relations: vec![relation] }
+    }
+
     /// Makes the scope of the names that a stored expression may mention, with the columns in the order of the list.
     pub(super) fn mentioned(mentioned: &Mentioned) -> Self {
         let (schema, name) = split(&mentioned.table);
@@ -175,12 +180,6 @@ impl Scope {
     /// Makes the scope of a result's columns, which have no relation.
     pub(super) fn output(columns: &[OutputColumn]) -> Self {
         Self { relations: vec![Relation::new(None, columns.iter().cloned(), 0)] }
-    }
-
-    /// Adds the relation `excluded`: the columns of the row that INSERT … ON CONFLICT DO UPDATE has not inserted.
-    pub(crate) fn with_excluded(mut self, table: &Table) -> Self {
-        self.relations.push(Relation::table(table, Some("excluded"), table.schema.columns.len()));
-        self
     }
 
     pub(super) fn relations(&self) -> &[Relation] {

@@ -3,10 +3,12 @@
 use super::binder::Binder;
 use super::body::{compile_trigger, trigger_condition, trigger_variables};
 use super::scope::Scope;
+use super::target::Target;
 use super::typed::Typed;
 use crate::catalog::procedure::{Procedure, Returns};
 use crate::catalog::trigger::Trigger;
-use crate::catalog::{Table, View, column_of};
+use crate::catalog::view::StoredView;
+use crate::catalog::{Table, Used, View, column_of};
 use crate::expr::{Expr, RowRules};
 use crate::parse::names::fold;
 use crate::parse::trigger::CreateTrigger;
@@ -60,18 +62,35 @@ pub fn check_trigger(create: &CreateTrigger, table: &Arc<Table>, view: View<'_>)
 impl Binder<'_> {
     /// Returns the enabled triggers of a table with their bound functions, or `None` if none is enabled.
     pub(super) fn triggers(&mut self, table: &Arc<Table>) -> Result<Option<Arc<Triggers>>, SqlError> {
-        let mut list = Vec::new();
-        for trigger in table.rules.triggers.iter().filter(|trigger| trigger.is_enabled) {
-            list.push(self.firing(table, trigger)?);
-        }
-        if list.is_empty() {
+        if !table.rules.triggers.iter().any(|trigger| trigger.is_enabled) {
             return Ok(None);
         }
-        self.depends.used.acts = true;
-        Ok(Some(Arc::new(Triggers { table: table.clone(), list })))
+        let of_table = Used { tables: vec![table.clone()], ..Used::default() };
+        self.triggers_of(table, &of_table).map(Some)
     }
 
-    fn firing(&mut self, table: &Arc<Table>, trigger: &Arc<Trigger>) -> Result<Firing, SqlError> {
+    /// Returns the triggers of a view with their bound functions. `shape` is the [shape](StoredView::shape) of the
+    /// view.
+    pub(super) fn triggers_of_view(
+        &mut self,
+        view: &Arc<StoredView>,
+        shape: &Arc<Table>,
+    ) -> Result<Arc<Triggers>, SqlError> {
+        let of_view = Used { views: vec![view.clone()], ..Used::default() };
+        self.triggers_of(shape, &of_view)
+    }
+
+    /// Returns the enabled triggers of a table or of the shape of a view. `owner` has that table or view.
+    fn triggers_of(&mut self, table: &Arc<Table>, owner: &Used) -> Result<Arc<Triggers>, SqlError> {
+        let mut list = Vec::new();
+        for trigger in table.rules.triggers.iter().filter(|trigger| trigger.is_enabled) {
+            list.push(self.firing(table, owner, trigger)?);
+        }
+        self.depends.used.acts = true;
+        Ok(Arc::new(Triggers { table: table.clone(), list }))
+    }
+
+    fn firing(&mut self, table: &Arc<Table>, owner: &Used, trigger: &Arc<Trigger>) -> Result<Firing, SqlError> {
         let definition = &trigger.definition;
         let Some(procedure) = self.view.procedure(&trigger.function_key()) else {
             let message = format!("function {}() does not exist", definition.function);
@@ -89,7 +108,7 @@ impl Binder<'_> {
         };
         let view = self.view;
         let link =
-            self.body_of(&**trigger, &procedure, |enclosing| compile_trigger(&procedure, table, view, enclosing))?;
+            self.body_of(&**trigger, &procedure, |enclosing| compile_trigger(&procedure, table, owner, view, enclosing))?;
         Ok(Firing { trigger: trigger.clone(), procedure, link, when })
     }
 
@@ -100,6 +119,12 @@ impl Binder<'_> {
             true => table.rules_of_new_row(),
             false => table.rules_of_changed_row(assignments),
         }
+    }
+
+    /// Returns the rules for a row of a target to whose columns these values are assigned: those of its table, and
+    /// those of the views through which the statement writes.
+    pub(super) fn rules_of_target(&self, target: &Target, assignments: &[(usize, Expr)]) -> RowRules {
+        RowRules { views: target.checks.clone(), ..self.rules_of_update(&target.table, assignments) }
     }
 
     /// Returns the fields of the row variable of this name. Returns `None` if a FROM item has the name, or no such

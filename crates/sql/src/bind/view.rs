@@ -72,8 +72,18 @@ pub(crate) fn define_view(
         let before = fixed.map(|fixed| fixed.relations.iter()).into_iter().flatten();
         let names = Meanings { relations: before.cloned().chain(used.names).collect(), functions };
         let query = qualified.map_or(Ok(query), |text| parse_query(&text))?;
-        let (name, styles) = (name.to_owned(), view.styles);
-        Ok(StoredView { name, columns, styles, query, relations, names, comments: Comments::new() })
+        Ok(StoredView {
+            name: name.to_owned(),
+            columns,
+            styles: view.styles,
+            query,
+            relations,
+            names,
+            comments: Comments::new(),
+            options: Vec::new(),
+            defaults: Vec::new(),
+            triggers: Vec::new(),
+        })
     })
 }
 
@@ -124,7 +134,7 @@ impl<'v> Binder<'v> {
 ///
 /// # Errors
 /// 55000 if they do not.
-fn check_types(view: &StoredView, columns: &[OutputColumn]) -> Result<(), SqlError> {
+pub(super) fn check_types(view: &StoredView, columns: &[OutputColumn]) -> Result<(), SqlError> {
     if columns.iter().map(|column| column.ty).eq(view.columns.iter().map(|column| column.ty)) {
         return Ok(());
     }
@@ -160,25 +170,44 @@ impl Binder<'_> {
             LockFor::Read => Locking::None,
             lock => Locking::All(lock),
         };
-        let around = std::mem::replace(&mut self.around, Surroundings::of_view(view.names.clone()));
-        let styles = std::mem::replace(&mut self.view.styles, view.styles);
-        let (source, variables) = (std::mem::take(&mut self.source), self.parameters.variables.take());
-        let locking = std::mem::replace(&mut self.locking, locked);
-        let called = std::mem::take(&mut self.called);
-        let bound = self.inner_query(&view.query).and_then(|mut bound| self.settle(&mut bound).map(|()| bound));
-        (self.around, self.view.styles, self.locking) = (around, styles, locking);
-        (self.source, self.parameters.variables, self.called) = (source, variables, called);
-        let bound = bound?;
-        check_types(view, &bound.columns)?;
+        let node = self.rows_of_view(view, locked)?;
         let columns = view.columns.iter().map(|column| (column.name.clone(), column.ty));
         let columns = OutputColumn::of_relation(self.view.catalog.number(&view.name), columns);
         let (schema, name) = schema::split(&view.name);
-        let mut from = self.rows_item(bound.node, None, columns, Some(name.to_owned()), alias)?;
+        let mut from = self.rows_item(node, None, columns, Some(name.to_owned()), alias)?;
         if alias.is_none() {
             let relations = from.scope.relations_mut().iter_mut();
             relations.for_each(|relation| relation.full = Some(super::scope::qualified(schema, name)));
         }
         Ok(from)
+    }
+
+    /// Binds the query of a view. The tables in it are locked as `locking` says.
+    pub(super) fn rows_of_view(&mut self, view: &Arc<StoredView>, locking: Locking) -> Result<Node, SqlError> {
+        let bound = self.within_view(view, locking, |binder| {
+            let mut bound = binder.inner_query(&view.query)?;
+            binder.settle(&mut bound).map(|()| bound)
+        })?;
+        check_types(view, &bound.columns)?;
+        Ok(bound.node)
+    }
+
+    /// Calls `bind` for the query of a view or a part of it, in which names have the meanings that the view has fixed.
+    pub(super) fn within_view<R>(
+        &mut self,
+        view: &StoredView,
+        locking: Locking,
+        bind: impl FnOnce(&mut Self) -> Result<R, SqlError>,
+    ) -> Result<R, SqlError> {
+        let around = std::mem::replace(&mut self.around, Surroundings::of_view(view.names.clone()));
+        let styles = std::mem::replace(&mut self.view.styles, view.styles);
+        let (source, variables) = (std::mem::take(&mut self.source), self.parameters.variables.take());
+        let locking = std::mem::replace(&mut self.locking, locking);
+        let called = std::mem::take(&mut self.called);
+        let bound = bind(self);
+        (self.around, self.view.styles, self.locking) = (around, styles, locking);
+        (self.source, self.parameters.variables, self.called) = (source, variables, called);
+        bound
     }
 }
 

@@ -17,7 +17,8 @@
 //! | `foreign_key` | foreign keys |
 //! | `enumeration`, `named_types` | enumerated types; the types that names and OIDs mean |
 //! | `procedure`, `trigger` | procedures and functions; triggers |
-//! | `sequence`, `view` | sequences, views |
+//! | `sequence` | sequences |
+//! | `view`, `view_options` | views; their options |
 //! | `search_path` | the lookup of relations by names without a schema |
 //! | `temporary` | the temporary relations of a session |
 //! | `expected` | estimates of the tables' numbers of rows |
@@ -41,6 +42,7 @@ pub mod temporary;
 pub mod trigger;
 mod used;
 pub mod view;
+pub mod view_options;
 
 pub use definitions::{Catalog, Changes, View};
 pub use expression::{Check, Computed, DefaultSource, DefaultValue, Mentioned, RowExpression, Written};
@@ -48,7 +50,7 @@ pub use index::{IndexProperties, KeyOrder};
 pub(crate) use table::column_of;
 pub use table::{
     Comments, HIDDEN, HIDDEN_PREFIX, OnCommit, Part, Rules, Table, check_column_name, describe, describe_as,
-    rename_comment, visible_columns,
+    is_system_column, rename_comment, visible_columns,
 };
 pub use temporary::is_temporary;
 pub use used::Used;

@@ -42,12 +42,17 @@ pub enum Part {
 /// The names of PostgreSQL's system columns, which no column of a table may have.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
 
+/// Whether a name is that of a system column.
+pub fn is_system_column(name: &str) -> bool {
+    SYSTEM_COLUMNS.contains(&name)
+}
+
 /// Checks that a column of a table may have a name.
 ///
 /// # Errors
 /// 42701 if it is the name of a system column.
 pub fn check_column_name(name: &str) -> Result<(), SqlError> {
-    if !SYSTEM_COLUMNS.contains(&name) {
+    if !is_system_column(name) {
         return Ok(());
     }
     let message = format!("column name \"{name}\" conflicts with a system column name");
@@ -327,7 +332,7 @@ impl Table {
 
     /// Returns the name under which the system relations number the DEFAULT or the generation expression of a column.
     pub fn numbered_default(&self, column: usize) -> String {
-        format!("{}\0default\0{}", self.name(), self.schema.columns[column].name)
+        numbered_default(self.name(), &self.schema.columns[column].name)
     }
 
     /// Returns all names under which the system relations number the table and its parts.
@@ -357,7 +362,7 @@ impl Table {
 
     /// Returns the name under which the system relations number a trigger of the table.
     pub fn numbered_trigger(&self, trigger: &str) -> String {
-        format!("{}\0trigger\0{trigger}", self.name())
+        numbered_trigger(self.name(), trigger)
     }
 
     /// Whether some index or constraint of the table has this name.
@@ -374,6 +379,16 @@ impl Table {
             (0..self.visible()).map(|column| describe_as(&row.value(column), self.schema.columns[column].ty)).collect();
         format!("({})", values.join(", "))
     }
+}
+
+/// Returns the name under which the system relations number the DEFAULT of a column of a table or view.
+pub(super) fn numbered_default(relation: &str, column: &str) -> String {
+    format!("{relation}\0default\0{column}")
+}
+
+/// Returns the name under which the system relations number a trigger of a table or view.
+pub(super) fn numbered_trigger(relation: &str, trigger: &str) -> String {
+    format!("{relation}\0trigger\0{trigger}")
 }
 
 /// Returns the number of columns of a schema before the hidden ones.

@@ -1,10 +1,20 @@
 //! Views: named queries. A view's query is bound again for each statement that mentions the view.
 
+use super::table::{numbered_default, numbered_trigger};
+use super::trigger::Trigger;
+use super::view_options;
+pub use super::view_options::CheckOption;
 use crate::OutputColumn;
-use crate::catalog::Comments;
+use crate::catalog::{Comments, DefaultValue, Rules, Table};
 use crate::depth::Syntax;
+use crate::parse::trigger::{TriggerEvent, TriggerTime};
+use crate::parse::view_options::ViewOption;
 use crate::schema::RelationName;
+use crate::table_lock::TableLock;
 use crate::types::Styles;
+use hotrow_storage::{Column, RowLayout, TableId, TableSchema};
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::AtomicI64;
 use sqlparser::ast;
 
 /// The definition of a view.
@@ -23,8 +33,15 @@ pub struct StoredView {
     pub relations: Vec<String>,
     /// The meanings of the names in the query.
     pub names: Meanings,
-    /// The comments on the view and its columns.
+    /// The comments on the view, its columns and its triggers.
     pub comments: Comments,
+    /// The options, in the order in which they were set. No two have the same name.
+    pub options: Vec<ViewOption>,
+    /// The DEFAULT of each column, which counts before that of the table's column; `None` if the column has none. The
+    /// list may be shorter than that of the columns.
+    pub defaults: Vec<Option<DefaultValue>>,
+    /// The triggers, in the order of their names.
+    pub triggers: Vec<Arc<Trigger>>,
 }
 
 /// The meanings of the names in the query of a view: those that they had when the view was created.
@@ -52,5 +69,44 @@ impl StoredView {
     /// Whether the query calls the function of this key.
     pub fn calls(&self, key: &str) -> bool {
         self.names.functions.iter().any(|(_, keys)| keys.iter().any(|known| known == key))
+    }
+
+    /// Returns all names under which the system relations number the view and its parts.
+    pub fn numbered(&self) -> Vec<String> {
+        let triggers = self.triggers.iter().map(|trigger| numbered_trigger(&self.name, &trigger.name));
+        let has_default = |at: &usize| self.default(*at).is_some();
+        let defaults = (0..self.columns.len()).filter(has_default);
+        let defaults = defaults.map(|at| numbered_default(&self.name, &self.columns[at].name));
+        std::iter::once(self.name.clone()).chain(triggers).chain(defaults).collect()
+    }
+
+    /// Returns the DEFAULT of the column at a position, or `None` if it has none.
+    pub fn default(&self, column: usize) -> Option<&DefaultValue> {
+        self.defaults.get(column)?.as_ref()
+    }
+
+    /// Returns which rows the view's check option covers, or `None` if the view has no check option.
+    pub fn check_option(&self) -> Option<CheckOption> {
+        view_options::check_option(&self.options)
+    }
+
+    /// Whether INSTEAD OF triggers handle an event.
+    pub fn is_triggered(&self, event: TriggerEvent) -> bool {
+        self.triggers.iter().any(|trigger| trigger.fires(TriggerTime::InsteadOf, event, true))
+    }
+
+    /// Returns the rows of the view as a table that no engine has: it has the view's name, columns and triggers, and
+    /// the key of a row is the whole row. Triggers are bound and fired for it. `lock` is the lock on the view's name.
+    pub fn shape(&self, lock: Arc<TableLock>) -> Arc<Table> {
+        let column = |column: &OutputColumn| Column { name: column.name.clone(), ty: column.ty, nullable: true };
+        let columns: Vec<_> = self.columns.iter().map(column).collect();
+        let layout = Arc::new(RowLayout::new(&columns));
+        let key: Vec<_> = (0..columns.len()).collect();
+        let schema = Arc::new(TableSchema::new(&self.name, columns, &key));
+        let mut defaults = self.defaults.clone();
+        defaults.resize(self.columns.len(), None);
+        let (triggers, comments) = (self.triggers.clone(), self.comments.clone());
+        let rules = Rules { defaults, triggers, comments, ..Rules::default() };
+        Table::over(TableId(u32::MAX), schema, layout, rules, Arc::new(AtomicI64::new(1)), lock)
     }
 }

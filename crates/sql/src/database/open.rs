@@ -207,6 +207,12 @@ fn bind(definitions: &Changes, catalog: &Catalog) -> Result<(), OpenError> {
             bind_stored_computed(&computed.value, column.ty, view).map_err(|error| wrong(what(), error))?;
         }
     }
+    for stored in definitions.views.values().flatten() {
+        for (default, column) in stored.defaults.iter().zip(&stored.columns) {
+            let what = || format!("the DEFAULT of column \"{}\"", column.name);
+            bind_default(default.as_ref(), view).map_err(|error| wrong("view", &stored.name, what(), error))?;
+        }
+    }
     for procedure in definitions.procedures.values().flatten() {
         for argument in &procedure.arguments {
             bind_default(argument.default.as_ref(), view)

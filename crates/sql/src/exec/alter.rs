@@ -33,6 +33,9 @@ impl Ddl<'_> {
                 return Ok("ALTER TABLE");
             }
         }
+        if self.alter_table_of_view(&name, &alter.operations)? {
+            return Ok("ALTER TABLE");
+        }
         if alter.if_exists && self.view().table(&name).is_none() {
             self.notice(state::SUCCESSFUL_COMPLETION, format!("relation \"{name}\" does not exist, skipping"));
             return Ok("ALTER TABLE");
@@ -247,7 +250,7 @@ impl Ddl<'_> {
             materialized.query.query = with_column_names(&materialized.query.query, &names)?;
         }
         rename_comment(&mut rules.comments, Part::Column, old, new);
-        rename_in_triggers(table, &mut rules, old, new)?;
+        rename_in_triggers(&mut rules.triggers, table.plain_name(), old, new)?;
         let renamed = table.with(Arc::new(schema), rules);
         let schema = with_labels(&renamed);
         self.publish(renamed.with(Arc::new(schema), renamed.rules.clone()));

@@ -2,7 +2,7 @@
 
 use super::Fail;
 use super::ddl::Ddl;
-use super::triggers::undefined_trigger;
+use super::triggers::{Owner, undefined_trigger};
 use crate::catalog::enumeration::EnumType;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::view::StoredView;
@@ -50,11 +50,14 @@ impl Ddl<'_> {
             }
             Commented::Trigger(trigger, relation) => {
                 let name = self.view().find(relation);
-                let table = self.view().table(&name).ok_or_else(|| undefined_table(&name))?;
-                if table.trigger(trigger).is_none() {
-                    return Err(undefined_trigger(&table, trigger).into());
+                let owner = self.owner_named(&name)?;
+                if owner.table().trigger(trigger).is_none() {
+                    return Err(undefined_trigger(owner.table(), trigger).into());
                 }
-                self.comment_table(&name, Part::Trigger(trigger.clone()), text)?;
+                match owner {
+                    Owner::Table(_) => self.comment_table(&name, Part::Trigger(trigger.clone()), text)?,
+                    Owner::View(..) => self.comment_view(&name, Part::Trigger(trigger.clone()), text)?,
+                }
             }
             Commented::Routine(kind, routine) => self.comment_routine(*kind, routine, text)?,
             Commented::Type(name) => {

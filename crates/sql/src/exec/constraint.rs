@@ -34,7 +34,7 @@ enum Dependent {
     Key(Referrer),
     /// A column: the full name of its table, and its own name.
     Column(String, String),
-    /// A trigger: the full name of its table, and its own name.
+    /// A trigger: the full name of its table or view, and its own name.
     Trigger(String, String),
 }
 
@@ -56,8 +56,8 @@ impl Dependents {
     }
 
     /// Adds a trigger that depends on the object that messages call `on`.
-    pub(super) fn push_trigger(&mut self, table: &Table, trigger: &str, on: &str) {
-        self.list.push((Dependent::Trigger(table.name().to_owned(), trigger.to_owned()), on.to_owned()));
+    pub(super) fn push_trigger(&mut self, relation: &str, trigger: &str, on: &str) {
+        self.list.push((Dependent::Trigger(relation.to_owned(), trigger.to_owned()), on.to_owned()));
     }
 }
 
@@ -242,7 +242,10 @@ impl Ddl<'_> {
         let named = |dependent: &Dependent| match dependent {
             Dependent::Key(key) => format!("constraint {} on table {}", key.constraint, view.written(&key.table)),
             Dependent::Column(table, column) => format!("column {column} of table {}", view.written(table)),
-            Dependent::Trigger(table, trigger) => format!("trigger {trigger} on table {}", view.written(table)),
+            Dependent::Trigger(relation, trigger) => {
+                let kind = if view.view(relation).is_some() { "view" } else { "table" };
+                format!("trigger {trigger} on {kind} {}", view.written(relation))
+            }
         };
         if !cascade {
             let lines: Vec<_> = list.iter().map(|(one, on)| format!("{} depends on {on}", named(one))).collect();
@@ -270,9 +273,9 @@ impl Ddl<'_> {
                 let table = self.owned_table(table)?;
                 self.drop_column(&table, column, false, true)
             }
-            Dependent::Trigger(table, trigger) => {
-                let table = self.owned_table(table)?;
-                self.change_triggers(&table, |triggers| triggers.retain(|known| known.name != *trigger));
+            Dependent::Trigger(relation, trigger) => {
+                let owner = self.owner_named(relation)?;
+                self.change_triggers(&owner, |triggers| triggers.retain(|known| known.name != *trigger));
                 Ok(())
             }
         })

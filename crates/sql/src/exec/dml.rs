@@ -237,7 +237,7 @@ impl Exec<'_> {
         sink: Sink<'_>,
     ) -> Result<bool, Fail> {
         self.check_memory(update.access.table.id)?;
-        if update.moves || events.is_some() {
+        if update.moves || events.is_some() || !update.rules.views.is_empty() {
             return self.replace_row(update, key, filter, excluded, events, sink);
         }
         let (env, table) = (self.env, &update.access.table);
@@ -287,7 +287,8 @@ impl Exec<'_> {
     }
 
     /// Updates a row for which the whole old and new rows are needed: the primary key changes, so that the old row is
-    /// deleted and the new one inserted, or foreign keys must see the row before and after.
+    /// deleted and the new one inserted, foreign keys must see the row before and after, or the check option of a view
+    /// must see the new row once it is stored.
     fn replace_row(
         &mut self,
         update: &Update,
@@ -342,6 +343,7 @@ impl Exec<'_> {
         if moves {
             self.altered(table, &table.key_of(row.as_ref()));
         }
+        self.check_views(table, &update.rules, row.as_ref())?;
         if let Some(events) = events {
             events.updated(old.as_ref(), row.as_ref());
             events.refers(missing, row.as_ref());
@@ -483,6 +485,7 @@ impl<'i> Inserter<'i> {
         if matches!(self.insert.on_conflict, OnConflict::Update(..)) {
             self.written.insert(table.key_of(self.row.as_ref()));
         }
+        exec.check_views(table, rules, self.row.as_ref())?;
         if let Some(events) = &mut self.events {
             events.refers(missing, self.row.as_ref());
             events.fires(TriggerEvent::Insert, &[], None, Some(self.row.as_ref()));
@@ -514,6 +517,25 @@ impl Inserter<'_> {
 }
 
 impl Exec<'_> {
+    /// Checks that a row that has been stored satisfies the conditions of the views through which the statement writes.
+    ///
+    /// # Errors
+    /// 44000 if it does not.
+    fn check_views(&mut self, table: &Table, rules: &RowRules, row: RowRef<'_>) -> Result<(), Fail> {
+        for check in &rules.views {
+            let holds = match check.condition.has_subquery() {
+                true => self.with_subqueries(|env| check.condition.is_true(env, &Input::Row(row)))?,
+                false => check.condition.is_true(&self.env, &Input::Row(row))?,
+            };
+            if !holds {
+                let message = format!("new row violates check option for view \"{}\"", check.view);
+                let error = SqlError::new(state::WITH_CHECK_OPTION_VIOLATION, message);
+                return Err(error.detail(format!("Failing row contains {}.", table.describe_row(row))).into());
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the primary key of the row that has the same key as `row` in a unique index, and locks it to be changed.
     /// Returns `None` if there is no such row.
     fn in_the_way(&mut self, table: &Table, index: IndexRef, row: RowRef<'_>) -> Result<Option<Key>, Fail> {
@@ -576,7 +598,7 @@ fn assign(
 
 /// Returns the row that an UPDATE's expressions look at, with the other row that they may name beside it, if there is
 /// one.
-fn input<'a>(row: RowRef<'a>, excluded: Option<Input<'a>>) -> Input<'a> {
+pub(super) fn input<'a>(row: RowRef<'a>, excluded: Option<Input<'a>>) -> Input<'a> {
     match excluded {
         Some(Input::Row(excluded)) => Input::Rows(row, excluded),
         Some(Input::Values(beside)) => Input::Beside(row, beside),
@@ -585,7 +607,7 @@ fn input<'a>(row: RowRef<'a>, excluded: Option<Input<'a>>) -> Input<'a> {
 }
 
 /// Evaluates RETURNING over one row, and pushes the result into `sink`.
-fn answer(
+pub(super) fn answer(
     exprs: &[Expr],
     env: &Env<'_>,
     scratch: &mut super::Scratch,

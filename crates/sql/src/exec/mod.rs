@@ -15,6 +15,7 @@
 //! | `sets` | UNION, INTERSECT, EXCEPT, WITH |
 //! | `subquery` | subqueries of expressions |
 //! | `dml`, `merge` | INSERT, UPDATE, DELETE; MERGE |
+//! | `instead` | changes of views by INSTEAD OF triggers |
 //! | `dml_from` | UPDATE … FROM, DELETE … USING |
 //! | `foreign_key` | the checks and the actions of foreign keys |
 //! | `trigger` | the firing of triggers |
@@ -31,7 +32,8 @@
 //! | `enumeration`, `relabel` | CREATE, ALTER and DROP TYPE; renamed labels |
 //! | `like` | LIKE in CREATE TABLE |
 //! | `define`, `triggers` | definitions of procedures and functions, and of triggers |
-//! | `view`, `materialized` | definitions of views; materialized views |
+//! | `view`, `view_options` | definitions of views; their options and defaults |
+//! | `materialized` | materialized views |
 //! | `measured` | operators that count their rows and time, for EXPLAIN ANALYZE |
 //! | `procedure` | CALL, and calls of functions |
 //! | `body` | the statements in the bodies of procedures, functions and DO |
@@ -60,6 +62,7 @@ mod foreign_key;
 mod generated;
 mod grouping_sets;
 mod index;
+mod instead;
 mod join;
 mod json_rows;
 mod kept;
@@ -86,6 +89,7 @@ mod temporary;
 mod trigger;
 mod triggers;
 mod view;
+mod view_options;
 mod window;
 mod window_frame;
 
@@ -188,6 +192,7 @@ impl Exec<'_> {
             Plan::Update(update) => self.update(update, sink),
             Plan::Delete(delete) => self.delete(delete, sink),
             Plan::Merge(merge) => self.merge(merge),
+            Plan::Instead(instead) => self.instead(instead, sink),
             Plan::Call(call) => {
                 let row = self.call(call, read_only)?;
                 if !row.is_empty() {

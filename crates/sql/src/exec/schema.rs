@@ -3,6 +3,7 @@
 use super::Fail;
 use super::ddl::Ddl;
 use super::temporary::check_move;
+use super::triggers::rename_in_triggers;
 use crate::bind::with_column_names;
 use crate::catalog::enumeration::{EnumType, undefined_type};
 use crate::catalog::view::StoredView;
@@ -10,6 +11,7 @@ use crate::catalog::{Part, Table, rename_comment};
 use crate::error::unsupported;
 use crate::parse::definition::{Change, Definition, Granted, RelationKind};
 use crate::parse::names::name_parts;
+use crate::parse::parse_expr;
 use crate::schema::{self, PUBLIC, RelationName, Schema, plain, undefined_schema, undefined_table};
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
@@ -449,6 +451,14 @@ impl Ddl<'_> {
                 self.check_settled(&table, "ALTER TABLE")?;
                 self.drop_expression(&table, column, *if_exists)?;
             }
+            (Change::SetOptions(options), Some(view)) => self.set_view_options(&view, options)?,
+            (Change::ResetOptions(names), Some(view)) => self.reset_view_options(&view, names)?,
+            (Change::Default(column, text), Some(view)) => {
+                let expr = text.as_ref().map(|text| parse_expr(text)).transpose()?;
+                self.set_view_default(&view, column, expr.as_deref())?;
+            }
+            // The parser reads these for views alone.
+            (Change::SetOptions(_) | Change::ResetOptions(_) | Change::Default(..), None) => {}
             (Change::Rename(new), Some(view)) => self.rename_view(&view, new)?,
             (Change::RenameColumn(old, new), Some(view)) => self.rename_view_column(&view, old, new)?,
             (Change::Rename(_) | Change::RenameColumn(..), None) => {
@@ -494,6 +504,7 @@ impl Ddl<'_> {
         new.clone_into(&mut column.name);
         let names: Vec<_> = changed.columns.iter().map(|column| column.name.clone()).collect();
         changed.query = with_column_names(&changed.query, &names)?;
+        rename_in_triggers(&mut changed.triggers, plain(&view.name), old, new)?;
         rename_comment(&mut changed.comments, Part::Column, old, new);
         self.context.transaction.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
         Ok(self.check_unbroken(&view.name)?)

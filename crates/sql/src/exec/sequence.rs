@@ -88,6 +88,21 @@ impl Ddl<'_> {
                     .into());
             }
         }
+        let of_views = self.view_defaults_of(sequence.id);
+        if let (false, Some((view, at))) = (cascade, of_views.first()) {
+            let written = |name: &str| self.view().written(name);
+            let user = format!("default value for column {} of view {}", view.columns[*at].name, written(&view.name));
+            let message = format!("cannot drop sequence {} because other objects depend on it", written(name));
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .detail(format!("{user} depends on sequence {}", written(name)))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+                .into());
+        }
+        for (view, at) in of_views {
+            let Some(view) = self.owned_query(&view.name)? else { continue };
+            let column = view.columns[at].name.clone();
+            self.set_view_default(&view, &column, None)?;
+        }
         for table in tables {
             let table = self.owned_table(table.name())?;
             let mut rules = table.rules.clone();

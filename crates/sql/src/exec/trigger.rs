@@ -47,12 +47,36 @@ impl Exec<'_> {
         event: TriggerEvent,
         assignments: &Assignments,
         old: Option<RowRef<'_>>,
+        new: Option<&mut Row>,
+    ) -> Result<bool, Fail> {
+        self.at_row(triggers, TriggerTime::Before, (event, assignments), old, new)
+    }
+
+    /// Fires the INSTEAD OF triggers for a change of a row of a view. They may change the new row. Returns `false` if
+    /// one of them has left the row unchanged.
+    pub(super) fn instead_of_row(
+        &mut self,
+        triggers: &Triggers,
+        event: TriggerEvent,
+        assignments: &Assignments,
+        old: Option<RowRef<'_>>,
+        new: Option<&mut Row>,
+    ) -> Result<bool, Fail> {
+        self.at_row(triggers, TriggerTime::InsteadOf, (event, assignments), old, new)
+    }
+
+    fn at_row(
+        &mut self,
+        triggers: &Triggers,
+        time: TriggerTime,
+        (event, assignments): (TriggerEvent, &Assignments),
+        old: Option<RowRef<'_>>,
         mut new: Option<&mut Row>,
     ) -> Result<bool, Fail> {
         let sets = |column| assignments.iter().any(|(assigned, _)| *assigned == column);
-        for at in triggers.due(TriggerTime::Before, event, true, &sets) {
+        for at in triggers.due(time, event, true, &sets) {
             let row = new.as_deref().map(Row::as_ref);
-            let change = Change { time: TriggerTime::Before, event, for_rows: true, old, new: row };
+            let change = Change { time, event, for_rows: true, old, new: row };
             let Some((returned, values)) = self.fire(triggers, at, &change)? else { continue };
             let Value::Int4(first) = returned else { return Ok(false) };
             // A row that this event does not have counts as NULL.

@@ -6,10 +6,11 @@ use super::ddl::Ddl;
 use crate::bind::check_trigger;
 use crate::catalog::procedure::{Procedure, Returns, lock_of};
 use crate::catalog::trigger::Trigger;
-use crate::catalog::{Part, Rules, Table, rename_comment};
+use crate::catalog::view::StoredView;
+use crate::catalog::{Comments, Part, Rules, Table, rename_comment};
 use crate::error::unsupported;
 use crate::parse::lex::tokenize;
-use crate::parse::trigger::{CreateTrigger, TriggerStatement};
+use crate::parse::trigger::{CreateTrigger, TriggerStatement, TriggerTime};
 use crate::schema::{RelationName, not_for_materialized, split, undefined_table};
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
@@ -26,7 +27,9 @@ impl Ddl<'_> {
     }
 
     fn create_trigger(&mut self, create: &CreateTrigger) -> Result<(), Fail> {
-        let table = self.table_of_trigger(&create.table)?;
+        let owner = self.owner_of_trigger(&create.table)?;
+        owner.check(create)?;
+        let table = owner.table().clone();
         if table.rules.materialized.is_some() {
             let message = format!("relation \"{}\" cannot have triggers", table.plain_name());
             return Err(not_for_materialized(message).into());
@@ -47,7 +50,7 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::DUPLICATE_OBJECT, message).into());
         }
         let trigger = Arc::new(Trigger::new(create.name.clone(), Arc::new(create), true));
-        self.change_triggers(&table, |triggers| {
+        self.change_triggers(&owner, |triggers| {
             triggers.retain(|known| known.name != trigger.name);
             triggers.push(trigger);
         });
@@ -55,17 +58,16 @@ impl Ddl<'_> {
     }
 
     fn rename_trigger(&mut self, name: &str, table: &RelationName, new: &str) -> Result<(), Fail> {
-        let table = self.table_of_trigger(table)?;
+        let owner = self.owner_of_trigger(table)?;
+        let table = owner.table().clone();
         let trigger = table.trigger(name).ok_or_else(|| undefined_trigger(&table, name))?.clone();
         if table.trigger(new).is_some() {
             let message = format!("trigger \"{new}\" for relation \"{}\" already exists", table.plain_name());
             return Err(SqlError::new(state::DUPLICATE_OBJECT, message).into());
         }
         let renamed = Arc::new(Trigger::new(new.to_owned(), trigger.definition.clone(), trigger.is_enabled));
-        let mut rules = table.rules.clone();
-        rename_comment(&mut rules.comments, Part::Trigger, name, new);
-        let table = table.with(table.schema.clone(), rules);
-        self.change_triggers(&table, |triggers| {
+        let owner = owner.with_comments(|comments| rename_comment(comments, Part::Trigger, name, new));
+        self.change_triggers(&owner, |triggers| {
             triggers.retain(|known| known.name != name);
             triggers.push(renamed);
         });
@@ -74,14 +76,15 @@ impl Ddl<'_> {
 
     fn drop_trigger(&mut self, name: &str, table: &RelationName, if_exists: bool) -> Result<(), Fail> {
         let full = self.view().find(table);
-        if if_exists && self.view().table(&full).is_none() {
+        if if_exists && self.view().table(&full).is_none() && self.view().view(&full).is_none() {
             let message = format!("relation \"{table}\" does not exist, skipping");
             self.notice(state::SUCCESSFUL_COMPLETION, message);
             return Ok(());
         }
-        let table = self.table_of_trigger(table)?;
+        let owner = self.owner_of_trigger(table)?;
+        let table = owner.table().clone();
         if table.trigger(name).is_some() {
-            self.change_triggers(&table, |triggers| triggers.retain(|known| known.name != name));
+            self.change_triggers(&owner, |triggers| triggers.retain(|known| known.name != name));
             return Ok(());
         }
         let error = undefined_trigger(&table, name);
@@ -99,7 +102,7 @@ impl Ddl<'_> {
         if !is_all && table.trigger(name).is_none() {
             return Err(undefined_trigger(table, name).into());
         }
-        self.change_triggers(table, |triggers| {
+        self.change_triggers(&Owner::Table(table.clone()), |triggers| {
             for known in triggers.iter_mut().filter(|known| is_all || known.name == name) {
                 *known = Arc::new(Trigger::new(known.name.clone(), known.definition.clone(), enables));
             }
@@ -107,23 +110,54 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn table_of_trigger(&mut self, name: &RelationName) -> Result<Arc<Table>, Fail> {
+    fn owner_of_trigger(&mut self, name: &RelationName) -> Result<Owner, Fail> {
         let full = self.view().find(name);
-        if self.view().table(&full).is_none() {
+        if self.view().table(&full).is_none() && self.view().view(&full).is_none() {
             return Err(match self.view().has_relation(&full) {
                 true => unsupported("a trigger of what is no table").into(),
                 false => undefined_table(&full).into(),
             });
         }
-        self.owned_table(&full)
+        self.owner_named(&full)
     }
 
-    /// Changes the list of a table's triggers by `change`, and sorts it by name.
-    pub(super) fn change_triggers(&mut self, table: &Arc<Table>, change: impl FnOnce(&mut Vec<Arc<Trigger>>)) {
-        let mut rules: Rules = table.rules.clone();
-        change(&mut rules.triggers);
-        rules.triggers.sort_by(|one, other| one.name.cmp(&other.name));
-        self.publish(table.with(table.schema.clone(), rules));
+    /// Returns the table or view of this full name, locked exclusively.
+    pub(super) fn owner_named(&mut self, name: &str) -> Result<Owner, Fail> {
+        if self.view().view(name).is_none() {
+            return self.owned_table(name).map(Owner::Table);
+        }
+        self.lock(name, Mode::Exclusive)?;
+        let view = self.view().view(name).ok_or_else(|| undefined_table(name))?;
+        let shape = view.shape(self.view().catalog.lock(name));
+        Ok(Owner::View(view, shape))
+    }
+
+    /// Changes the list of a relation's triggers by `change`, and sorts it by name.
+    pub(super) fn change_triggers(&mut self, owner: &Owner, change: impl FnOnce(&mut Vec<Arc<Trigger>>)) {
+        let mut triggers = owner.table().rules.triggers.clone();
+        change(&mut triggers);
+        triggers.sort_by(|one, other| one.name.cmp(&other.name));
+        match owner {
+            Owner::Table(table) => {
+                let rules = Rules { triggers, ..table.rules.clone() };
+                self.publish(table.with(table.schema.clone(), rules));
+            }
+            Owner::View(view, _) => {
+                let mut changed = StoredView { triggers, ..(**view).clone() };
+                let StoredView { comments, triggers, .. } = &mut changed;
+                let is_there = |name: &String| triggers.iter().any(|known| known.name == *name);
+                comments.retain(|part, _| if let Part::Trigger(name) = part { is_there(name) } else { true });
+                self.replace_query(changed);
+            }
+        }
+    }
+
+    /// Returns the full names of the tables and views with triggers for which `wanted` is true.
+    fn owners(&self, wanted: impl Fn(&Trigger) -> bool) -> Vec<String> {
+        let fits = |triggers: &[Arc<Trigger>]| triggers.iter().any(|trigger| wanted(trigger));
+        let tables = self.view().tables().into_iter().filter(|table| fits(&table.rules.triggers));
+        let views = self.view().views().into_iter().filter(|view| fits(&view.triggers));
+        tables.map(|table| table.name().to_owned()).chain(views.map(|view| view.name.clone())).collect()
     }
 
     /// Drops the triggers that run a function.
@@ -136,9 +170,12 @@ impl Ddl<'_> {
         }
         let subject = format!("function {}", procedure.signature());
         let mut dependents = Dependents::new(subject.clone());
-        for table in self.view().tables() {
-            for trigger in table.rules.triggers.iter().filter(|known| known.runs(&procedure.name)) {
-                dependents.push_trigger(&table, &trigger.name, &subject);
+        let view = self.view();
+        let tables = view.tables().into_iter().map(|table| (table.name().to_owned(), table.rules.triggers.clone()));
+        let views = view.views().into_iter().map(|view| (view.name.clone(), view.triggers.clone()));
+        for (relation, triggers) in tables.chain(views) {
+            for trigger in triggers.iter().filter(|known| known.runs(&procedure.name)) {
+                dependents.push_trigger(&relation, &trigger.name, &subject);
             }
         }
         self.drop_dependent_objects(dependents, cascade)
@@ -146,12 +183,10 @@ impl Ddl<'_> {
 
     /// Puts the new full name of a function into the triggers that run it.
     pub(super) fn move_in_triggers(&mut self, function: &Procedure, new: &str) -> Result<(), Fail> {
-        let runs = |trigger: &Arc<Trigger>| trigger.runs(&function.name);
-        let mut tables = self.view().tables();
-        tables.retain(|table| table.rules.triggers.iter().any(runs));
-        for table in tables {
-            let table = self.owned_table(table.name())?;
-            self.change_triggers(&table, |triggers| {
+        let runs = |trigger: &Trigger| trigger.runs(&function.name);
+        for name in self.owners(runs) {
+            let owner = self.owner_named(&name)?;
+            self.change_triggers(&owner, |triggers| {
                 for trigger in triggers.iter_mut().filter(|trigger| runs(trigger)) {
                     let (schema, name) = split(new);
                     let function = RelationName::within(schema, name);
@@ -164,24 +199,92 @@ impl Ddl<'_> {
     }
 }
 
+/// A relation that has triggers, locked exclusively.
+pub(super) enum Owner {
+    /// A table.
+    Table(Arc<Table>),
+    /// A view, with its [shape](StoredView::shape).
+    View(Arc<StoredView>, Arc<Table>),
+}
+
+impl Owner {
+    /// Returns the table, or the shape of the view.
+    pub(super) fn table(&self) -> &Arc<Table> {
+        let (Owner::Table(table) | Owner::View(_, table)) = self;
+        table
+    }
+
+    /// Returns the relation with other comments.
+    fn with_comments(&self, change: impl Fn(&mut Comments)) -> Self {
+        match self {
+            Owner::Table(table) => {
+                let mut rules = table.rules.clone();
+                change(&mut rules.comments);
+                Owner::Table(table.with(table.schema.clone(), rules))
+            }
+            Owner::View(view, shape) => {
+                let mut view = (**view).clone();
+                change(&mut view.comments);
+                Owner::View(Arc::new(view), shape.clone())
+            }
+        }
+    }
+
+    /// Checks that a relation of this kind may have a trigger.
+    ///
+    /// # Errors
+    /// 42809 for an INSTEAD OF trigger of a table, and for a BEFORE or AFTER trigger for the rows of a view. 0A000 if an
+    /// INSTEAD OF trigger has clauses that it cannot have.
+    fn check(&self, create: &CreateTrigger) -> Result<(), SqlError> {
+        let is_instead = create.time == TriggerTime::InsteadOf;
+        let (kind, detail) = match self {
+            Owner::Table(_) if is_instead => ("table", "Tables cannot have INSTEAD OF triggers."),
+            Owner::View(..) if !is_instead && create.for_rows => {
+                ("view", "Views cannot have row-level BEFORE or AFTER triggers.")
+            }
+            _ => {
+                let message = if !is_instead {
+                    return Ok(());
+                } else if !create.for_rows {
+                    "INSTEAD OF triggers must be FOR EACH ROW"
+                } else if create.when.is_some() {
+                    "INSTEAD OF triggers cannot have WHEN conditions"
+                } else if !create.events.columns.is_empty() {
+                    "INSTEAD OF triggers cannot have column lists"
+                } else {
+                    return Ok(());
+                };
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
+        };
+        let message = format!("\"{}\" is a {kind}", self.table().plain_name());
+        Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).detail(detail))
+    }
+}
+
 /// Adds the triggers of a table that mention the column `column` to the dependents of that column.
 pub(super) fn add_dependents(table: &Table, column: &str, subject: &str, dependents: &mut Dependents) {
     for trigger in &table.rules.triggers {
         if trigger.definition.events.columns.iter().any(|known| known == column) || tests(trigger, column) {
-            dependents.push_trigger(table, &trigger.name, subject);
+            dependents.push_trigger(table.name(), &trigger.name, subject);
         }
     }
 }
 
-/// Renames a column in the triggers of its table.
+/// Renames a column in the triggers of its table or view, which has this name without its schema.
 ///
 /// # Errors
 /// 0A000 if the condition of a trigger mentions the column, because the text of a condition cannot be changed.
-pub(super) fn rename_in_triggers(table: &Table, rules: &mut Rules, old: &str, new: &str) -> Result<(), SqlError> {
-    for trigger in &mut rules.triggers {
+pub(super) fn rename_in_triggers(
+    triggers: &mut [Arc<Trigger>],
+    table: &str,
+    old: &str,
+    new: &str,
+) -> Result<(), SqlError> {
+    for trigger in triggers {
         if tests(trigger, old) {
             let error = unsupported("another name of a column that the condition of a trigger mentions");
-            let (name, table) = (&trigger.name, table.plain_name());
+            let name = &trigger.name;
             return Err(error.detail(format!("Trigger {name} on table {table} mentions column \"{old}\".")));
         }
         let mut definition = (*trigger.definition).clone();

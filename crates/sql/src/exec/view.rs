@@ -2,11 +2,13 @@
 
 use super::Fail;
 use super::ddl::{Ddl, shown};
-use crate::bind::{define_view, holds, not_a_table};
+use crate::bind::{check_updatable, define_view, holds, not_a_table};
 use crate::catalog::view::{Materialized, StoredView};
+use crate::catalog::view_options::set_options;
 use crate::catalog::{Rules, Table, is_temporary};
 use crate::error::unsupported;
 use crate::parse::names::{fold, object_name};
+use crate::parse::view_options::options_of;
 use crate::schema::duplicate_table;
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
@@ -19,6 +21,8 @@ impl Ddl<'_> {
     pub(super) fn create_view(&mut self, create: &ast::CreateView) -> Result<&'static str, Fail> {
         self.check_memory()?;
         refuse_exotic(create)?;
+        let mut options = Vec::new();
+        set_options(&mut options, &options_of(create)?)?;
         let names: Vec<_> = create.columns.iter().map(|column| fold(&column.name)).collect();
         let written = object_name(&create.name)?;
         let shown = define_view("", &names, &create.query, None, self.view())?.relations;
@@ -48,6 +52,12 @@ impl Ddl<'_> {
         if let Some(known) = &known {
             check_replacement(known, &view)?;
             view.comments.clone_from(&known.comments);
+            view.defaults.clone_from(&known.defaults);
+            view.triggers.clone_from(&known.triggers);
+        }
+        view.options = options;
+        if view.check_option().is_some() {
+            check_updatable(&view, self.view())?;
         }
         self.context.transaction.changes.views.insert(name, Some(Arc::new(view)));
         Ok("CREATE VIEW")
@@ -279,7 +289,7 @@ fn refuse_exotic(create: &ast::CreateView) -> Result<(), SqlError> {
         "this kind of view"
     } else if create.columns.iter().any(|column| column.data_type.is_some() || column.options.is_some()) {
         "a view's column with more than a name"
-    } else if !matches!(create.options, ast::CreateTableOptions::None) {
+    } else if !matches!(create.options, ast::CreateTableOptions::None | ast::CreateTableOptions::With(_)) {
         "a view with options"
     } else {
         return Ok(());

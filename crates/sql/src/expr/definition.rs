@@ -19,7 +19,17 @@ pub struct BoundCheck {
     pub condition: Expr,
 }
 
-/// The expressions that a statement evaluates for each row that it inserts or updates, before the row is stored.
+/// A condition that the check option of a view requires of new rows.
+#[derive(Clone, Debug)]
+pub struct ViewCheck {
+    /// The name of the view, without its schema.
+    pub view: String,
+    /// The condition that must be true, over the columns of the view's table.
+    pub condition: Expr,
+}
+
+/// The expressions that a statement evaluates for each row that it inserts or updates. All but those of views are
+/// evaluated before the row is stored.
 #[derive(Clone, Debug, Default)]
 pub struct RowRules {
     /// The generated columns, each with its expression over the row. They are computed first.
@@ -28,9 +38,17 @@ pub struct RowRules {
     pub checks: Vec<BoundCheck>,
     /// The hidden columns of indexes, each with its expression over the row. They are computed after the checks.
     pub hidden: Vec<(usize, Expr)>,
+    /// The conditions of the views through which the statement writes, in the order in which they are checked: after
+    /// the row is stored.
+    pub views: Vec<ViewCheck>,
 }
 
 impl RowRules {
+    /// Whether a condition of a view runs a subquery or a user's function.
+    pub fn ask(&self) -> bool {
+        self.views.iter().any(|check| check.condition.has_subquery())
+    }
+
     /// Returns the columns that an UPDATE with these assignments changes: the assigned ones, and the computed ones that
     /// depend on them.
     pub fn changed<'a>(&'a self, assignments: &'a [(usize, Expr)]) -> impl Iterator<Item = usize> + 'a {

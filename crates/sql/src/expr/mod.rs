@@ -40,7 +40,7 @@ mod subquery;
 pub use arith::Arithmetic;
 pub use cast::{Strictness, can_cast, cast, fit};
 pub use compare::{Comparison, compare, same};
-pub use definition::RowRules;
+pub use definition::{RowRules, ViewCheck};
 pub use eval::{Env, Input};
 pub use expression::{Expr, Like};
 pub use frame::{Content, Frame, Subqueries, Unseen};

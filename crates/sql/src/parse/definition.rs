@@ -6,6 +6,7 @@ use super::cursor::Cursor;
 use super::enumeration::{self, TypeStatement};
 use super::procedure::{self, AlterProcedure, RoutineKind, RoutineName, named};
 use super::trigger::{self, TriggerStatement};
+use super::view_options::{self, ViewOption};
 use crate::error::unsupported;
 use crate::schema::RelationName;
 use crate::{SqlError, state};
@@ -36,6 +37,12 @@ pub enum Change {
     Owner(String),
     /// ALTER COLUMN … DROP EXPRESSION of a table: the column, and whether the statement says IF EXISTS.
     DropExpression(String, bool),
+    /// ALTER COLUMN … SET DEFAULT of a view, with the text of the expression, or DROP DEFAULT (`None`).
+    Default(String, Option<String>),
+    /// SET of options of a view.
+    SetOptions(Vec<ViewOption>),
+    /// RESET of options of a view, by their names.
+    ResetOptions(Vec<String>),
 }
 
 /// The object that a COMMENT statement describes.
@@ -274,12 +281,36 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
     } else if kind == RelationKind::Materialized {
         return Err(unsupported("this change of a materialized view"));
     } else if of_view {
-        return Err(unsupported("this change of a view").hint("Use CREATE OR REPLACE VIEW."));
+        change_of_view(cursor)?
     } else {
         *cursor = start;
         return Ok(None);
     };
     Ok(Some(Definition::Alter { kind, name, if_exists, change }))
+}
+
+/// Reads the changes that only ALTER VIEW makes: those of options and defaults.
+fn change_of_view(cursor: &mut Cursor<'_>) -> Result<Change, SqlError> {
+    if cursor.take("reset") {
+        return Ok(Change::ResetOptions(view_options::names(cursor)?));
+    }
+    if cursor.take("set") {
+        return Ok(Change::SetOptions(view_options::options(cursor)?));
+    }
+    cursor.expect("alter")?;
+    if !(cursor.follows(1, "set") || cursor.follows(1, "drop")) {
+        cursor.take("column");
+    }
+    let column = cursor.name()?;
+    let sets = cursor.take("set");
+    if !sets {
+        cursor.expect("drop")?;
+    }
+    cursor.expect("default")?;
+    if sets && cursor.is_at_end() {
+        return Err(cursor.unexpected());
+    }
+    Ok(Change::Default(column, sets.then(|| cursor.rest())))
 }
 
 /// Reads ALTER COLUMN … DROP EXPRESSION, which sqlparser does not know. For another change it takes no token and

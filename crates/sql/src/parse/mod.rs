@@ -20,6 +20,7 @@
 //! | `only`, `signs`, `trim` | FROM ONLY, `a>-1` and `trim(both from …)`, which sqlparser does not know |
 //! | `intervals`, `isnull` | `interval(p) '…'` and ISNULL, which sqlparser misreads |
 //! | `row_locks` | FOR NO KEY UPDATE and FOR KEY SHARE, which sqlparser does not know |
+//! | `view_options` | the options of views, of which sqlparser knows some forms only |
 //! | `window` | the EXCLUDE clause of windows, which sqlparser does not know |
 //! | `syntax` | all other statements, which crate sqlparser reads |
 //! | this file | the split of a text into statements |
@@ -55,6 +56,7 @@ pub mod trigger;
 mod trim;
 mod types;
 pub mod utility;
+pub mod view_options;
 pub mod window;
 
 pub use explain::ExplainOptions;

@@ -2,7 +2,8 @@
 
 use super::lex::{self, Token, TokenKind, character_position};
 use super::{
-    conflict, grouping, intervals, isnull, like, named_columns, only, row_locks, sequence, signs, trim, window,
+    conflict, grouping, intervals, isnull, like, named_columns, only, row_locks, sequence, signs, trim, view_options,
+    window,
 };
 use crate::depth::{Syntax, with_room};
 use crate::{SqlError, state};
@@ -28,6 +29,7 @@ pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> 
     conflict::carry(&mut tokens);
     only::take(&mut tokens);
     grouping::carry(&mut tokens);
+    view_options::carry(&mut tokens);
     let mut parser = parser_of(tokens);
     let mut statement = parser.parse_statement().map_err(|error| from_parser(text, error))?;
     if let ast::Statement::Insert(insert) = &mut statement {

@@ -14,11 +14,11 @@ pub struct CreateTrigger {
     pub name: String,
     /// OR REPLACE
     pub replace: bool,
-    /// Whether the trigger fires before or after a change.
+    /// Whether the trigger fires before, after or instead of a change.
     pub time: TriggerTime,
     /// The changes at which the trigger fires.
     pub events: TriggerEvents,
-    /// The table of the trigger.
+    /// The table or view of the trigger.
     pub table: RelationName,
     /// Whether the trigger fires for each row, and not once for each statement.
     pub for_rows: bool,
@@ -66,14 +66,17 @@ pub enum TriggerTime {
     Before,
     /// AFTER
     After,
+    /// INSTEAD OF: the trigger makes the change to a row of a view.
+    InsteadOf,
 }
 
 impl TriggerTime {
-    /// Returns `BEFORE` or `AFTER`.
+    /// Returns `BEFORE`, `AFTER` or `INSTEAD OF`.
     pub fn name(self) -> &'static str {
         match self {
             TriggerTime::Before => "BEFORE",
             TriggerTime::After => "AFTER",
+            TriggerTime::InsteadOf => "INSTEAD OF",
         }
     }
 }
@@ -191,8 +194,9 @@ fn create(cursor: &mut Cursor<'_>) -> Result<CreateTrigger, SqlError> {
         TriggerTime::Before
     } else if cursor.take("after") {
         TriggerTime::After
-    } else if cursor.follows(0, "instead") {
-        return Err(unsupported("INSTEAD OF triggers").at(cursor.position()));
+    } else if cursor.take("instead") {
+        cursor.expect("of")?;
+        TriggerTime::InsteadOf
     } else {
         return Err(cursor.unexpected());
     };

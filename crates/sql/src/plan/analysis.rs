@@ -29,6 +29,7 @@ impl Plan {
             Plan::Update(update) => update.source.as_deref(),
             Plan::Delete(delete) => delete.source.as_deref(),
             Plan::Merge(merge) => Some(&merge.source),
+            Plan::Instead(instead) => Some(&instead.source),
             _ => None,
         }
     }
@@ -46,6 +47,7 @@ impl Plan {
             Plan::Update(update) => update.source.as_deref_mut(),
             Plan::Delete(delete) => delete.source.as_deref_mut(),
             Plan::Merge(merge) => Some(&mut merge.source),
+            Plan::Instead(instead) => Some(&mut instead.source),
             _ => None,
         }
     }

@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `statement` | plans of statements |
 //! | `change` | INSERT, UPDATE, DELETE, MERGE |
+//! | `instead` | changes of views by INSTEAD OF triggers |
 //! | `node` | operators |
 //! | `access` | scans of tables |
 //! | `aggregate`, `window`, `table_function` | calls of aggregate, window and set-returning functions |
@@ -28,6 +29,7 @@ mod change;
 pub(crate) mod deferred;
 mod foreign_keys;
 pub mod measured;
+mod instead;
 mod node;
 mod procedure;
 mod statement;
@@ -41,6 +43,7 @@ pub use aggregate::{AggregateCall, AggregateFunction, AggregateOrder, OrderedSet
 pub use analysis::Analysis;
 pub use change::{Delete, Insert, Merge, MergeAction, MergeClause, OnConflict, Source, Update};
 pub use foreign_keys::{Change, ChangePlan, Firing, Graph, Keys, Reference, Referred, Triggers};
+pub use instead::Instead;
 pub use node::{GroupingSets, HashJoin, JoinKey, JoinKind, Match, NestedLoop, Node, Recursive, SortKey};
 pub use procedure::{
     Body, BodyLink, Call, Callee, ComputedStatement, Executed, Planned, PlannedStatement, PlannedValue, Slots, Step,

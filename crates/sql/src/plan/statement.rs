@@ -2,6 +2,7 @@
 
 use super::analysis::Analysis;
 use super::change::{Delete, Insert, Merge, Update};
+use super::instead::Instead;
 use super::node::Node;
 use super::procedure::Call;
 use crate::catalog::expected::Expected;
@@ -33,6 +34,8 @@ pub enum Plan {
     Delete(Box<Delete>),
     /// MERGE
     Merge(Box<Merge>),
+    /// INSERT, UPDATE or DELETE of a view whose INSTEAD OF triggers make the change.
+    Instead(Box<Instead>),
     /// CALL
     Call(Call),
     /// A DDL statement. It is bound when it runs, because its meaning depends on the catalog of that moment.
@@ -85,6 +88,7 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
 pub fn writing(plan: &Plan) -> Option<&'static str> {
     Some(match plan {
         Plan::Merge(_) => "MERGE",
+        Plan::Instead(instead) => instead.event.name(),
         Plan::Insert(_) => "INSERT",
         Plan::Update(_) => "UPDATE",
         Plan::Delete(_) => "DELETE",
@@ -143,7 +147,8 @@ pub fn changes_in_with(plan: &Plan) -> bool {
 /// whose WITH changes rows does not count: the binder notes its changes in [`Used::calls`].
 fn changes_itself(plan: &Plan) -> bool {
     match plan {
-        Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) | Plan::Ddl(_) | Plan::CreateAs(_) => true,
+        Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) | Plan::Instead(_) => true,
+        Plan::Ddl(_) | Plan::CreateAs(_) => true,
         Plan::Utility(utility) => utility.writes().is_some(),
         Plan::Analyze(analysis) => changes_itself(&analysis.statement.plan),
         Plan::Empty | Plan::Query(_) | Plan::Call(_) | Plan::Declare(_) | Plan::Explain(_) => false,

@@ -132,8 +132,9 @@ impl Session {
             return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1").into());
         }
         let columns = match (&statement.plan, statement.columns()) {
-            (Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_), Some(columns)) => columns,
-            (Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_), None) => {
+            (Plan::Query(_), Some(columns)) => columns,
+            (Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Instead(_), Some(columns)) => columns,
+            (Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Instead(_), None) => {
                 let message = "COPY query must have a RETURNING clause";
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).into());
             }

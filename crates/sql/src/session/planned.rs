@@ -298,6 +298,7 @@ pub(super) fn is_plannable(plan: &Plan) -> bool {
         | Plan::Update(_)
         | Plan::Delete(_)
         | Plan::Merge(_)
+        | Plan::Instead(_)
         | Plan::Call(_)
         | Plan::Declare(_)
         | Plan::CreateAs(_) => true,

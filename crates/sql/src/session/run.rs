@@ -14,6 +14,7 @@ use crate::context::SessionContext;
 use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
 use crate::expr::{Env, Input};
+use crate::parse::trigger::TriggerEvent;
 use crate::parse::utility::Utility;
 use crate::plan::{CreateAs, Insert, Plan, Statement};
 use crate::{SqlError, state, system};
@@ -256,6 +257,10 @@ impl Session {
             Plan::Update(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("UPDATE", rows)),
             Plan::Delete(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("DELETE", rows)),
             Plan::Merge(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("MERGE", rows)),
+            Plan::Instead(instead) => {
+                let word = if instead.event == TriggerEvent::Insert { "INSERT 0" } else { instead.event.name() };
+                self.execute_rows(statement, params, output).map(|rows| Tag::Rows(word, rows))
+            }
             Plan::Call(_) => self.execute_rows(statement, params, output).map(|_| Tag::Word("CALL")),
         }
     }

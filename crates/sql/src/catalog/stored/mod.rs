@@ -214,7 +214,7 @@ pub fn entries(changes: &Changes, catalog: &Catalog) -> Result<Vec<Entry>, SqlEr
         add(Kind::Table, name, text.transpose()?);
     }
     for (name, view) in changes.views.iter().filter(|(name, _)| !is_temporary(name)) {
-        let text = view.as_ref().map(|view| text(ViewForm::of(view)?, std::slice::from_ref(name), catalog));
+        let text = view.as_ref().map(|view| text(ViewForm::of(view)?, &view.numbered(), catalog));
         add(Kind::View, name, text.transpose()?);
     }
     for (name, sequence) in changes.sequences.iter().filter(|(name, _)| !is_temporary(name)) {
@@ -318,8 +318,10 @@ impl Definitions {
             }
             Kind::View => {
                 let (form, numbers) = parsed::<ViewForm>(text)?;
-                self.changes.views.insert(name.to_owned(), Some(Arc::new(form.view(name, types)?)));
-                (own(), numbers)
+                let view = form.view(name, types)?;
+                let names = view.numbered();
+                self.changes.views.insert(name.to_owned(), Some(Arc::new(view)));
+                (names, numbers)
             }
             Kind::Sequence => {
                 let (form, numbers) = parsed::<SequenceForm>(text)?;

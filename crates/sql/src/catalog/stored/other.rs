@@ -3,6 +3,7 @@
 use super::value::{
     CommentForm, DefaultForm, MadeTypes, StylesForm, TypeForm, comment_forms, comments, text_of, value_of, word_of,
 };
+use crate::catalog::DefaultValue;
 use crate::catalog::enumeration::{self, EnumType};
 use crate::catalog::place_log::At;
 use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns};
@@ -15,6 +16,7 @@ use crate::parse::lex::tokenize;
 use crate::parse::procedure::{ArgumentMode, ReturnsSyntax};
 use crate::parse::trigger::TriggerStatement;
 use crate::parse::utility::Utility;
+use crate::parse::view_options::ViewOption;
 use crate::parse::{Parsed, parse, parse_query};
 use crate::schema::{RelationName, Schema, quoted};
 use crate::{OutputColumn, SqlError};
@@ -36,14 +38,22 @@ pub(super) struct ViewForm {
     #[serde(default)]
     functions: Vec<(Option<String>, String, Vec<String>)>,
     comments: Vec<CommentForm>,
+    /// The names of the options, with their values.
+    #[serde(default)]
+    options: Vec<(String, String)>,
+    #[serde(default)]
+    defaults: Vec<Option<DefaultForm>>,
+    #[serde(default)]
+    triggers: Vec<TriggerForm>,
 }
 
 impl ViewForm {
     /// Makes the stored form of a view.
     ///
     /// # Errors
-    /// 0A000 if the query cannot be stored.
+    /// 0A000 if the query or a DEFAULT cannot be stored.
     pub(super) fn of(view: &StoredView) -> Result<Self, SqlError> {
+        let default = |default: &Option<DefaultValue>| default.as_ref().map(DefaultForm::of).transpose();
         let (relations, functions) = (view.names.relations.iter(), view.names.functions.iter());
         Ok(Self {
             columns: view.columns.iter().map(|column| (column.name.clone(), TypeForm::of(column.ty))).collect(),
@@ -53,11 +63,15 @@ impl ViewForm {
             names: relations.map(|(name, full)| (name.schema.clone(), name.name.clone(), full.clone())).collect(),
             functions: functions.map(|(name, keys)| (name.schema.clone(), name.name.clone(), keys.clone())).collect(),
             comments: comment_forms(&view.comments),
+            options: view.options.iter().map(|option| (option.name.clone(), option.value.clone())).collect(),
+            defaults: view.defaults.iter().map(default).collect::<Result<_, _>>()?,
+            triggers: view.triggers.iter().map(|trigger| TriggerForm::of(trigger)).collect(),
         })
     }
 
     pub(super) fn view(self, name: &str, made: &MadeTypes) -> Result<StoredView, String> {
         let column = |(name, ty): (String, TypeForm)| Ok::<_, String>(OutputColumn::new(name, ty.ty(made)?));
+        let default = |form: &Option<DefaultForm>| form.as_ref().map(|form| form.default(made)).transpose();
         let written = |schema, name| RelationName { database: None, schema, name };
         let relations = self.names.into_iter().map(|(schema, name, full)| (written(schema, name), full)).collect();
         let functions = self.functions.into_iter().map(|(schema, name, keys)| (written(schema, name), keys)).collect();
@@ -69,6 +83,9 @@ impl ViewForm {
             relations: self.relations,
             names: Meanings { relations, functions },
             comments: comments(self.comments),
+            options: self.options.into_iter().map(|(name, value)| ViewOption { name, value }).collect(),
+            defaults: self.defaults.iter().map(default).collect::<Result<_, _>>()?,
+            triggers: self.triggers.into_iter().map(TriggerForm::trigger).collect::<Result<_, _>>()?,
         })
     }
 }

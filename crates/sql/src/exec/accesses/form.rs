@@ -29,6 +29,7 @@ fn named_rows(plan: &Plan) -> Option<usize> {
         Plan::Update(update) => named_by(&update.access),
         Plan::Delete(delete) => named_by(&delete.access),
         Plan::Merge(merge) => named_below(&merge.source),
+        Plan::Instead(instead) => named_below(&instead.source),
         Plan::Call(call) => call.callee.own().map_or(Some(0), |body| named_in(&body.block.steps)),
         Plan::Analyze(analysis) => named_rows(&analysis.statement.plan),
         Plan::Empty | Plan::Ddl(_) | Plan::Explain(_) | Plan::Declare(_) | Plan::Utility(_) => Some(0),
@@ -81,6 +82,7 @@ pub(crate) fn has_few_rows(plan: &Plan) -> bool {
         Plan::Insert(insert) => insert.returning.is_none() || matches!(insert.source, Source::Rows(_)),
         Plan::Update(update) => update.returning.is_none() || update.source.is_none() && is_by_keys(&update.access),
         Plan::Delete(delete) => delete.returning.is_none() || delete.source.is_none() && is_by_keys(&delete.access),
+        Plan::Instead(instead) => instead.returning.is_none(),
         Plan::Merge(_) | Plan::Call(_) | Plan::CreateAs(_) => true,
         Plan::Empty | Plan::Ddl(_) | Plan::Explain(_) | Plan::Declare(_) | Plan::Utility(_) | Plan::Analyze(_) => false,
     }

@@ -103,11 +103,13 @@ impl Foresight<'_> {
             Plan::Insert(insert) => self.insert(insert),
             Plan::Update(update) => {
                 let rows = update.source.is_none() && self.path(&update.access, Intent::Write, false)?;
-                Ok(rows && update.consequences.is_none() && !moves_entries(update))
+                Ok(rows && update.consequences.is_none() && !moves_entries(update) && !update.rules.ask())
             }
             Plan::Delete(delete) => self.delete(delete),
             // The rows are those of a join.
             Plan::Merge(_) => Ok(false),
+            // The functions of triggers may change any rows.
+            Plan::Instead(_) => Ok(false),
             Plan::Call(call) => Ok(self.call(call)),
             Plan::Analyze(analysis) => self.plan(&analysis.statement.plan, limited),
             Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) | Plan::Declare(_) => Ok(false),
@@ -236,7 +238,7 @@ impl Foresight<'_> {
     fn insert(&mut self, insert: &Insert) -> Result<bool, SqlError> {
         let fires = insert.consequences.as_ref().is_some_and(|graph| graph.has_triggers());
         let Source::Rows(rows) = &insert.source else { return Ok(false) };
-        if fires || insert.defaults.iter().flatten().any(Expr::has_subquery) {
+        if fires || insert.rules.ask() || insert.defaults.iter().flatten().any(Expr::has_subquery) {
             return Ok(false);
         }
         let mut row = Row::new(&insert.table.layout);
