@@ -23,7 +23,14 @@ use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArgu
 const RELATION: Type = Type::Reg(Registry::Class);
 
 /// The functions whose first argument is a relation. A call may give its number or its name.
-const OF_RELATIONS: [&str; 4] = ["pg_table_size", "pg_relation_size", "pg_total_relation_size", "pg_get_viewdef"];
+const OF_RELATIONS: [&str; 6] = [
+    "pg_table_size",
+    "pg_relation_size",
+    "pg_total_relation_size",
+    "pg_get_viewdef",
+    "pg_relation_is_updatable",
+    "pg_column_is_updatable",
+];
 
 /// The functions whose first argument is the name of a sequence. A call may also give the number of the sequence.
 const OF_SEQUENCES: [&str; 4] = ["nextval", "currval", "setval", "pg_sequence_last_value"];

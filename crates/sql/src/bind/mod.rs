@@ -37,7 +37,7 @@
 //! | `path`, `bounds` | how a table's rows are found, and the bounds that conditions imply for an index |
 //! | `hidden` | the conditions and orders that indexes on expressions and partial indexes serve |
 //! | `dml`, `conflict`, `merge` | INSERT, UPDATE, DELETE; the target of ON CONFLICT; MERGE |
-//! | `target`, `updatable` | the relations to which statements write; the views among them |
+//! | `target`, `obstacle` | the relations to which statements write; why a view is none of them |
 //! | `instead` | changes of views by INSTEAD OF triggers |
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
@@ -93,6 +93,7 @@ mod limits;
 mod merge;
 mod named_arguments;
 mod names;
+mod obstacle;
 mod operators;
 mod ordered_set;
 mod overload;
@@ -120,7 +121,6 @@ mod target;
 mod trigger;
 mod typed;
 mod types;
-mod updatable;
 pub(crate) mod variables;
 mod view;
 mod view_columns;
@@ -138,11 +138,11 @@ pub(crate) use explain::{explained, planned};
 pub use function::define_function;
 pub use index::{Indexed, define_indexed, define_predicate, label as index_label, retype_indexed};
 pub use names::index_column_name;
+pub(crate) use obstacle::obstacle;
 pub(crate) use procedure::compile_new;
 pub use procedure::{argument_types, define_arguments};
 pub use returns::check_returns;
 pub(crate) use returns::check_structure;
 pub use trigger::check_trigger;
-pub(crate) use updatable::{changes_of, check_updatable, is_column_updatable, takes};
 pub(crate) use view::{define_view, holds, not_a_table};
 pub(crate) use view_columns::with_column_names;

@@ -13,8 +13,8 @@ use super::query::Locking;
 use super::scope::{Relation, Scope, qualified};
 use super::select_state::SelectState;
 use super::typed::Typed;
-use super::updatable::{NO_COLUMNS, Updatable, cannot_change};
 use super::view::check_types;
+use crate::catalog::updatable::{NO_COLUMNS, Updatable};
 use crate::catalog::view::{CheckOption, StoredView};
 use crate::catalog::{DefaultValue, Table};
 use crate::expr::{Expr, ViewCheck};
@@ -190,6 +190,22 @@ impl Target {
         all.extend(conjuncts(filter));
         conjunction(all)
     }
+}
+
+/// Makes the error 55000 for a view that cannot be written to, for the reason that `detail` gives.
+fn cannot_change(event: TriggerEvent, view: &StoredView, detail: &str) -> SqlError {
+    let (verb, gerund) = match event {
+        TriggerEvent::Insert => ("insert into", "inserting into"),
+        TriggerEvent::Update => ("update", "updating"),
+        TriggerEvent::Delete => ("delete from", "deleting from"),
+    };
+    let message = format!("cannot {verb} view \"{}\"", schema::plain(&view.name));
+    let event = event.name();
+    let hint = format!(
+        "To enable {gerund} the view, provide an INSTEAD OF {event} trigger or an unconditional ON {event} DO INSTEAD \
+         rule."
+    );
+    SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).detail(detail).hint(hint)
 }
 
 /// Moves the columns in an expression by `distance`.

@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::called::write_schemas;
+use super::obstacle::obstacle;
 use super::query::{From, Locking, Stars};
 use super::scope::{Named, Scope};
 use super::surroundings::Surroundings;
@@ -72,6 +73,7 @@ pub(crate) fn define_view(
         let before = fixed.map(|fixed| fixed.relations.iter()).into_iter().flatten();
         let names = Meanings { relations: before.cloned().chain(used.names).collect(), functions };
         let query = qualified.map_or(Ok(query), |text| parse_query(&text))?;
+        let obstacle = obstacle(&query, view);
         Ok(StoredView {
             name: name.to_owned(),
             columns,
@@ -83,6 +85,7 @@ pub(crate) fn define_view(
             options: Vec::new(),
             defaults: Vec::new(),
             triggers: Vec::new(),
+            obstacle,
         })
     })
 }

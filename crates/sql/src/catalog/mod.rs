@@ -18,7 +18,7 @@
 //! | `enumeration`, `named_types` | enumerated types; the types that names and OIDs mean |
 //! | `procedure`, `trigger` | procedures and functions; triggers |
 //! | `sequence` | sequences |
-//! | `view`, `view_options` | views; their options |
+//! | `view`, `view_options`, `updatable` | views; their options; which of them can be written to |
 //! | `search_path` | the lookup of relations by names without a schema |
 //! | `temporary` | the temporary relations of a session |
 //! | `expected` | estimates of the tables' numbers of rows |
@@ -40,6 +40,7 @@ pub mod stored;
 mod table;
 pub mod temporary;
 pub mod trigger;
+pub mod updatable;
 mod used;
 pub mod view;
 pub mod view_options;

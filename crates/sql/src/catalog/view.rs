@@ -42,6 +42,9 @@ pub struct StoredView {
     pub defaults: Vec<Option<DefaultValue>>,
     /// The triggers, in the order of their names.
     pub triggers: Vec<Arc<Trigger>>,
+    /// The detail of the message that the view cannot be written to, if a clause or a call in the query prevents it.
+    /// The binder finds it when the view is defined and when the database is opened.
+    pub obstacle: Option<&'static str>,
 }
 
 /// The meanings of the names in the query of a view: those that they had when the view was created.

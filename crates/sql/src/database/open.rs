@@ -1,10 +1,12 @@
 //! Opening a database: the catalog is made of the definitions that an earlier process has stored.
 
-use crate::bind::{bind_stored_check, bind_stored_computed, bind_stored_default};
+use crate::bind::{bind_stored_check, bind_stored_computed, bind_stored_default, obstacle};
 use crate::catalog::place_log::{self, At};
 use crate::catalog::stored::{self, Definitions, Stored, object_name};
+use crate::catalog::view::StoredView;
 use crate::catalog::{Catalog, Changes, DefaultValue, Table, View, temporary};
 use crate::contents::Contents;
+use crate::depth::with_room;
 use crate::full_name::without_schemas;
 use crate::notifications::Listeners;
 use crate::schema::{DATABASE, DATABASE_NUMBER};
@@ -135,6 +137,7 @@ fn read(engine: &dyn Engine, of_definitions: Option<TableId>, of_places: Option<
     }
     let places = read_places(engine, of_places)?;
     let unknown = place_sequences(&mut changes, &catalog, &places);
+    find_obstacles(&mut changes, &catalog);
     catalog.restore_numbers(numbers);
     catalog.apply(&changes);
     let named = changes.tables.values().flatten().map(|table| table.id).collect();
@@ -224,6 +227,26 @@ fn bind(definitions: &Changes, catalog: &Catalog) -> Result<(), OpenError> {
 
 fn bind_default(default: Option<&DefaultValue>, view: View<'_>) -> Result<(), SqlError> {
     default.map_or(Ok(()), |default| bind_stored_default(default, view))
+}
+
+/// Finds, for each view, the clause or call in its query that prevents statements from writing to it.
+fn find_obstacles(definitions: &mut Changes, catalog: &Catalog) {
+    let view = View {
+        database: "",
+        catalog,
+        changes: definitions,
+        temporary: &temporary::NONE,
+        path: None,
+        styles: Styles::default(),
+    };
+    let found = |stored: &Arc<StoredView>| {
+        let obstacle = with_room(|| Ok::<_, SqlError>(obstacle(&stored.query, view)));
+        StoredView { obstacle: obstacle.unwrap_or_default(), ..(**stored).clone() }
+    };
+    let found: Vec<_> = definitions.views.values().flatten().map(found).collect();
+    for stored in found {
+        definitions.views.insert(stored.name.clone(), Some(Arc::new(stored)));
+    }
 }
 
 /// Sets the counter of a table's hidden row numbers to one more than the greatest number in its rows. Does nothing if

@@ -2,7 +2,8 @@
 
 use super::Fail;
 use super::ddl::{Ddl, shown};
-use crate::bind::{check_updatable, define_view, holds, not_a_table};
+use crate::bind::{define_view, holds, not_a_table};
+use crate::catalog::updatable::check_updatable;
 use crate::catalog::view::{Materialized, StoredView};
 use crate::catalog::view_options::set_options;
 use crate::catalog::{Rules, Table, is_temporary};

@@ -2,11 +2,11 @@
 
 use super::Fail;
 use super::ddl::Ddl;
-use crate::bind::{check_updatable, define_default};
-use crate::catalog::DefaultValue;
-use crate::catalog::View;
+use crate::bind::define_default;
+use crate::catalog::updatable::check_updatable;
 use crate::catalog::view::StoredView;
 use crate::catalog::view_options::{check_name, set_options};
+use crate::catalog::{DefaultValue, View};
 use crate::error::unsupported;
 use crate::parse::names::{fold, name_parts};
 use crate::parse::view_options::ViewOption;

@@ -1,5 +1,6 @@
 //! `pg_description`: the comments that COMMENT ON has set, by the OIDs of their objects.
 
+use super::describe;
 use super::objects::{self, Kind, PG_CATALOG, PG_CLASS};
 use super::pg_catalog;
 use super::relation::{Rows, oid, text};
@@ -50,7 +51,9 @@ fn comments(context: &SessionContext) -> Vec<Comment> {
     for object in objects::objects(context) {
         match &object.kind {
             Kind::Table(table) => of_parts(&object, &table.rules.comments, context, Some(table), &mut all),
-            Kind::View(view) => of_parts(&object, &view.comments, context, None, &mut all),
+            Kind::View(view) => {
+                of_parts(&object, &view.comments, context, Some(&describe::shape(context, view)), &mut all);
+            }
             Kind::Sequence => {
                 let sequence = view.sequence(&object.full);
                 let text = sequence.and_then(|sequence| sequence.comment.clone());

@@ -40,6 +40,9 @@ pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
         let number = |name: &str| context.shared().catalog().number(name);
         let object = (PG_CLASS, number(&view.name), 0);
         view.relations.iter().for_each(|relation| push(rows, object, (PG_CLASS, number(relation), 0), "n"));
+        if !view.defaults.is_empty() {
+            of_defaults(context, &describe::shape(context, &view), rows);
+        }
     }
     // PostgreSQL's function depends on the type of the relation's rows.
     for procedure in context.view().procedures() {
@@ -59,7 +62,8 @@ pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-fn of_table(context: &SessionContext, table: &Table, rows: &mut Rows<'_>) {
+/// Adds the rows for the defaults of a table or of the shape of a view.
+fn of_defaults(context: &SessionContext, table: &Table, rows: &mut Rows<'_>) {
     let catalog = context.shared().catalog();
     let number = catalog.number(table.name());
     let column = |at: usize| (PG_CLASS, number, at + 1);
@@ -75,6 +79,13 @@ fn of_table(context: &SessionContext, table: &Table, rows: &mut Rows<'_>) {
             }
         }
     }
+}
+
+fn of_table(context: &SessionContext, table: &Table, rows: &mut Rows<'_>) {
+    of_defaults(context, table, rows);
+    let catalog = context.shared().catalog();
+    let number = catalog.number(table.name());
+    let column = |at: usize| (PG_CLASS, number, at + 1);
     for computed in table.rules.computed.iter().filter(|computed| computed.column < table.visible()) {
         let default = (PG_ATTRDEF, objects::number_of_default(context, table, computed.column), 0);
         push(rows, default, column(computed.column), "i");

@@ -2,13 +2,15 @@
 
 use super::objects::{self, Kind, Object};
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction};
-use crate::catalog::{RowExpression, Table, View};
+use crate::catalog::view::StoredView;
+use crate::catalog::{RowExpression, Table, View, updatable};
 use crate::context::SessionContext;
 use crate::expr::{Expr, Function, SequenceFunction, Strictness, shown, shown_as};
 use crate::schema::quoted;
 use crate::types::{decode_text, encode_text, enumeration, oid as type_oid, type_name, without_modifier};
 use bytes::BytesMut;
 use hotrow_storage::{IndexRef, Type, Value};
+use hotrow_sync::Arc;
 
 /// A constraint of a table.
 pub(super) enum Constraint<'t> {
@@ -40,6 +42,24 @@ pub(super) fn has_triggers(table: &Table) -> bool {
 pub(super) fn columns(table: &Table, positions: &[usize]) -> String {
     let names: Vec<_> = positions.iter().map(|&at| quoted(&table.schema.columns[at].name)).collect();
     names.join(", ")
+}
+
+/// Returns the [shape](StoredView::shape) of a view.
+pub(super) fn shape(context: &SessionContext, view: &StoredView) -> Arc<Table> {
+    view.shape(context.shared().catalog().lock(&view.name))
+}
+
+/// Returns the kinds of changes that the relation with this OID takes, as `pg_relation_is_updatable` numbers them.
+pub(crate) fn changes_of(context: &SessionContext, number: u32, with_triggers: bool) -> i32 {
+    find(context, number).map_or(0, |object| updatable::changes_of(&object.full, with_triggers, None, context.view()))
+}
+
+/// Whether statements may update a column of the relation with this OID, as `pg_column_is_updatable` says.
+pub(crate) fn is_column_updatable(context: &SessionContext, number: u32, column: i64, with_triggers: bool) -> bool {
+    let Some(column) = usize::try_from(column - 1).ok() else { return false };
+    find(context, number).is_some_and(|object| {
+        updatable::is_column_updatable(&object.full, column, with_triggers, context.view())
+    })
 }
 
 /// Returns a column's DEFAULT as SQL, or `None` if it has none.
@@ -325,7 +345,7 @@ pub(crate) fn view_definition(context: &SessionContext, number: u32) -> Option<S
 }
 
 /// Returns the query of a view as SQL.
-pub(super) fn of_view(context: &SessionContext, view: &crate::catalog::view::StoredView) -> String {
+pub(super) fn of_view(context: &SessionContext, view: &StoredView) -> String {
     format!(" {};", super::view_text::query_of_view(view, context.view()))
 }
 

@@ -4,8 +4,10 @@ use super::describe::{self, Constraint};
 use super::objects::{self, Kind, Object};
 use super::pg_catalog::{columns, identity};
 use super::relation::{Maker, Rows, text};
-use crate::catalog::{Table, is_temporary};
+use crate::catalog::view::CheckOption;
+use crate::catalog::{Table, is_temporary, updatable};
 use crate::context::SessionContext;
+use crate::parse::trigger::TriggerEvent;
 use crate::schema;
 use crate::types::{enumeration, type_name};
 use hotrow_storage::{IndexRef, Type, Value};
@@ -72,7 +74,11 @@ fn tables(context: &SessionContext, rows: &mut Rows<'_>) {
             true => "BASE TABLE",
             false => "VIEW",
         };
-        row.extend([("table_type", text(table_type)), ("is_insertable_into", yes(is_table)), ("is_typed", yes(false))]);
+        let takes = match &object.kind {
+            Kind::View(_) => updatable::takes(&object.full, TriggerEvent::Insert, context.view()),
+            _ => is_table,
+        };
+        row.extend([("table_type", text(table_type)), ("is_insertable_into", yes(takes)), ("is_typed", yes(false))]);
         rows.push(row);
     }
 }
@@ -91,6 +97,11 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
                 Kind::Table(table) => describe::generation(table, at),
                 _ => None,
             };
+            let is_updatable = match &object.kind {
+                Kind::Table(_) => true,
+                Kind::View(_) => updatable::is_column_updatable(&object.full, at, false, context.view()),
+                _ => false,
+            };
             row.extend([
                 ("column_name", text(name)),
                 ("ordinal_position", Value::Int4(at as i32 + 1)),
@@ -104,17 +115,20 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
                 ("is_identity", yes(!identity(&object, at).is_empty())),
                 ("identity_cycle", yes(false)),
                 ("is_generated", text(if generation.is_some() { "ALWAYS" } else { "NEVER" })),
-                ("is_updatable", yes(matches!(object.kind, Kind::Table(_)))),
+                ("is_updatable", yes(is_updatable)),
             ]);
             row.extend(generation.map(|expression| ("generation_expression", text(expression))));
             row.extend(of_type(ty));
             match identity(&object, at) {
                 "" => {
-                    if let Kind::Table(table) = &object.kind
-                        && let Some(default) = describe::default(context, table, at)
-                    {
-                        row.push(("column_default", text(default)));
-                    }
+                    let default = match &object.kind {
+                        Kind::Table(table) => describe::default(context, table, at),
+                        Kind::View(view) if view.default(at).is_some() => {
+                            describe::default(context, &describe::shape(context, view), at)
+                        }
+                        _ => None,
+                    };
+                    row.extend(default.map(|default| ("column_default", text(default))));
                 }
                 letter => {
                     row.push(("identity_generation", text(if letter == "a" { "ALWAYS" } else { "BY DEFAULT" })));
@@ -187,11 +201,20 @@ fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
 fn views(context: &SessionContext, rows: &mut Rows<'_>) {
     for view in context.view().views() {
         let mut row = place(context, &TABLE, schema::split(&view.name).0, schema::plain(&view.name));
+        let check_option = match view.check_option() {
+            None => "NONE",
+            Some(CheckOption::Local) => "LOCAL",
+            Some(CheckOption::Cascaded) => "CASCADED",
+        };
+        let takes = |event| updatable::takes(&view.name, event, context.view());
         row.extend([
             ("view_definition", text(describe::of_view(context, &view))),
-            ("check_option", text("NONE")),
-            ("is_updatable", yes(false)),
-            ("is_insertable_into", yes(false)),
+            ("check_option", text(check_option)),
+            ("is_updatable", yes(takes(TriggerEvent::Update) && takes(TriggerEvent::Delete))),
+            ("is_insertable_into", yes(takes(TriggerEvent::Insert))),
+            ("is_trigger_updatable", yes(view.is_triggered(TriggerEvent::Update))),
+            ("is_trigger_deletable", yes(view.is_triggered(TriggerEvent::Delete))),
+            ("is_trigger_insertable_into", yes(view.is_triggered(TriggerEvent::Insert))),
         ]);
         rows.push(row);
     }

@@ -37,7 +37,10 @@ mod view_text;
 
 pub(crate) use all::relation;
 pub(crate) use comments::comment_on;
-pub(crate) use describe::{constraint_definition, format_type, index_definition, view_definition, without_parentheses};
+pub(crate) use describe::{
+    changes_of, constraint_definition, format_type, index_definition, is_column_updatable, view_definition,
+    without_parentheses,
+};
 pub(crate) use objects::{
     has_objects, is_type_function, is_visible, name_of_object, named_values, number_of_relation, number_of_schema_name,
     number_of_system_relation, number_of_type, number_or_none, size,

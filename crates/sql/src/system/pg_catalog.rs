@@ -108,7 +108,17 @@ fn classes(context: &SessionContext, rows: &mut Rows<'_>) {
             }
             Kind::Index(table, index) => row
                 .extend([("relam", oid(method_number(describe::method(table, *index)))), ("relpages", Value::Int4(1))]),
-            Kind::View(_) => row.push(("relhasrules", Value::Bool(true))),
+            Kind::View(view) => {
+                row.extend([
+                    ("relhasrules", Value::Bool(true)),
+                    ("relhastriggers", Value::Bool(!view.triggers.is_empty())),
+                ]);
+                if !view.options.is_empty() {
+                    let options = view.options.iter().map(|option| format!("{}={}", option.name, option.value));
+                    let options = options.map(|option| Value::Text(option.into()));
+                    row.push(("reloptions", Value::Array(Array::new(Element::Text, options))));
+                }
+            }
             Kind::Sequence | Kind::System(_) => {}
         }
         rows.push(row);
@@ -183,6 +193,7 @@ fn attributes(context: &SessionContext, rows: &mut Rows<'_>) {
                 Kind::Table(table) => {
                     is_generated || identity.is_empty() && describe::default(context, table, at).is_some()
                 }
+                Kind::View(view) => view.default(at).is_some(),
                 _ => false,
             };
             let len = type_len(ty);
@@ -213,7 +224,11 @@ fn attributes(context: &SessionContext, rows: &mut Rows<'_>) {
 
 fn defaults(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in objects::objects(context) {
-        let Kind::Table(table) = &object.kind else { continue };
+        let table = match &object.kind {
+            Kind::Table(table) => table,
+            Kind::View(view) if !view.defaults.is_empty() => &describe::shape(context, view),
+            _ => continue,
+        };
         for column in 0..table.visible() {
             let default = describe::default(context, table, column).or_else(|| describe::generation(table, column));
             let Some(default) = default else { continue };

@@ -1,7 +1,7 @@
 //! Procedures, functions and triggers: rows of `pg_proc`, `pg_trigger`, `pg_language` and `information_schema`, and
 //! definitions as SQL.
 
-use super::describe::{constant, of_value};
+use super::describe::{constant, of_value, shape};
 use super::objects::{OWNER, number_of_schema, type_of_number};
 use super::relation::{Rows, oid, text};
 use crate::catalog::Table;
@@ -32,6 +32,7 @@ const BEFORE: i16 = 2;
 const INSERT: i16 = 4;
 const DELETE: i16 = 8;
 const UPDATE: i16 = 16;
+const INSTEAD_OF: i16 = 64;
 
 /// Returns the OID of the procedure or function with this key.
 pub(super) fn number_of(context: &SessionContext, key: &str) -> u32 {
@@ -142,11 +143,15 @@ fn letter(mode: ArgumentMode) -> &'static str {
     }
 }
 
-/// Returns all triggers with their tables, ordered by the names of both.
+/// Returns all triggers with their tables or the shapes of their views, ordered by the names of both.
 fn triggers(context: &SessionContext) -> Vec<(Arc<Table>, Arc<Trigger>)> {
     let mut all = Vec::new();
     for table in context.view().tables() {
         all.extend(table.rules.triggers.iter().map(|trigger| (table.clone(), trigger.clone())));
+    }
+    for view in context.view().views().into_iter().filter(|view| !view.triggers.is_empty()) {
+        let shape = shape(context, &view);
+        all.extend(view.triggers.iter().map(|trigger| (shape.clone(), trigger.clone())));
     }
     all.sort_by(|(one, _), (other, _)| one.name().cmp(other.name()));
     all
@@ -163,6 +168,7 @@ pub(super) fn all_triggers(context: &SessionContext, rows: &mut Rows<'_>) {
         let bits = [
             (definition.for_rows, FOR_ROWS),
             (definition.time == TriggerTime::Before, BEFORE),
+            (definition.time == TriggerTime::InsteadOf, INSTEAD_OF),
             (definition.events.insert, INSERT),
             (definition.events.delete, DELETE),
             (definition.events.update, UPDATE),

@@ -86,6 +86,7 @@ impl ViewForm {
             options: self.options.into_iter().map(|(name, value)| ViewOption { name, value }).collect(),
             defaults: self.defaults.iter().map(default).collect::<Result<_, _>>()?,
             triggers: self.triggers.into_iter().map(TriggerForm::trigger).collect::<Result<_, _>>()?,
+            obstacle: None,
         })
     }
 }

@@ -99,6 +99,8 @@ pub fn named(name: &str) -> &'static [Overload] {
             overloads![ConstraintDefinition(Int4) -> Text, ConstraintDefinition(Int4, Bool) -> Text]
         }
         "pg_get_viewdef" => overloads![ViewDefinition(Int4) -> Text, ViewDefinition(Int4, Bool) -> Text],
+        "pg_relation_is_updatable" => overloads![RelationChanges(Int4, Bool) -> Int4],
+        "pg_column_is_updatable" => overloads![ColumnIsUpdatable(Int4, Int2, Bool) -> Bool],
         "acldefault" => of_one!(NoText("acldefault"), [(Text, Int4) -> Type::Array(Element::Text)]),
         "obj_description" => overloads![Comment(Int4) -> Text, Comment(Int4, Text) -> Text],
         "shobj_description" => overloads![SharedComment(Int4) -> Text, SharedComment(Int4, Text) -> Text],
@@ -271,6 +273,13 @@ impl CatalogFunction {
             }
             CatalogFunction::ConstraintDefinition => text(system::constraint_definition(context, number)),
             CatalogFunction::ViewDefinition => text(system::view_definition(context, number)),
+            CatalogFunction::RelationChanges => {
+                Ok(Value::Int4(system::changes_of(context, number, *second == Value::Bool(true))))
+            }
+            CatalogFunction::ColumnIsUpdatable => {
+                let (column, with_triggers) = (integer_of(second), *third == Value::Bool(true));
+                Ok(Value::Bool(system::is_column_updatable(context, number, column, with_triggers)))
+            }
             CatalogFunction::Routine(part) => text(part.of(context, number, *second == Value::Bool(true))),
             CatalogFunction::Comment => {
                 let catalog = if second.is_null() { None } else { Some(text_of(second)) };

@@ -275,6 +275,10 @@ pub enum CatalogFunction {
     IndexDefinition,
     ConstraintDefinition,
     ViewDefinition,
+    /// `pg_relation_is_updatable`
+    RelationChanges,
+    /// `pg_column_is_updatable`
+    ColumnIsUpdatable,
     /// A part of a function or trigger as SQL, such as `pg_get_functiondef`.
     Routine(RoutinePart),
     /// The comment on an object (`obj_description`). An argument may name the catalog of the object.

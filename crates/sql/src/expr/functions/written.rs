@@ -140,6 +140,8 @@ const NAMES: &[&str] = &[
     "pg_get_indexdef",
     "pg_get_constraintdef",
     "pg_get_viewdef",
+    "pg_relation_is_updatable",
+    "pg_column_is_updatable",
     "pg_get_functiondef",
     "pg_get_function_sqlbody",
     "pg_get_function_arguments",
