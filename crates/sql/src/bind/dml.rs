@@ -85,7 +85,7 @@ impl Binder<'_> {
         let scope = target.scope();
         let (returning, columns) = self.returning(insert.returning.as_deref(), &scope)?;
         if target.triggered.is_some() {
-            return Ok((self.insert_instead(&target, insert, source, &targets, returning)?, columns));
+            return Ok((self.insert_instead(target, insert, source, &targets, returning)?, columns));
         }
         let on_conflict = match &insert.on {
             None => OnConflict::Fail,
@@ -305,12 +305,11 @@ impl Binder<'_> {
         let rechecks = self.depends.used.calls.writes && target.triggered.is_none();
         let (mut returning, columns) = self.returning(update.returning.as_deref(), &from.scope)?;
         let table = target.table.clone();
-        if let Some(view) = &target.triggered {
+        if target.triggered.is_some() {
             from.group.conditions.extend(conjuncts(filter));
             let beside = look_at_source(&table, &mut assignments);
             let source = self.changing_query(&table, from, beside, false, returning.as_deref_mut())?;
-            let event = TriggerEvent::Update;
-            return Ok((self.instead(view, &table, event, *source, assignments, returning)?, columns));
+            return Ok((self.instead(target, *source, assignments, returning)?, columns));
         }
         let rules = self.rules_of_target(&target, &assignments);
         let moves = rules.changed(&assignments).any(|column| table.schema.key.contains(&column));
@@ -403,7 +402,7 @@ impl Binder<'_> {
             let parts = name_parts(written)?;
             let name = parts.first().map_or("", String::as_str);
             let at = target.position(name).map_err(|error| self.locate(error, span_of(written)))?;
-            let column = target.place(at, TriggerEvent::Update)?;
+            let column = target.place(at)?;
             if parts.len() > 1 {
                 return Err(unsupported("assignment to a part of a column"));
             }
@@ -418,7 +417,7 @@ impl Binder<'_> {
                     generated.push(column);
                     continue;
                 }
-                NewValue::Expression(value) if is_default(value) => self.default_in(target, column)?,
+                NewValue::Expression(value) if is_default(value) => self.default_at(target, at)?,
                 _ if table.rules.identities.contains(&(column, true)) || table.is_generated(column) => {
                     let message = format!("column \"{name}\" can only be updated to DEFAULT");
                     return Err(generated_always(table, column, message));
@@ -491,11 +490,10 @@ impl Binder<'_> {
         let rechecks = self.depends.used.calls.writes;
         let (mut returning, columns) = self.returning(delete.returning.as_deref(), &from.scope)?;
         let table = target.table.clone();
-        if let Some(view) = &target.triggered {
+        if target.triggered.is_some() {
             from.group.conditions.extend(conjuncts(filter));
             let source = self.changing_query(&table, from, Vec::new(), false, returning.as_deref_mut())?;
-            let event = TriggerEvent::Delete;
-            return Ok((self.instead(view, &table, event, *source, Vec::new(), returning)?, columns));
+            return Ok((self.instead(target, *source, Vec::new(), returning)?, columns));
         }
         let consequences = self.consequences(&table, false, !table.rules.referrers.is_empty())?;
         let is_plain = !filter.iter().any(Expr::has_subquery) && !self.follows_change();

@@ -31,12 +31,16 @@ pub(super) struct Target {
     pub(super) table: Arc<Table>,
     /// The view whose INSTEAD OF triggers make the change; `None` if the change is one of the table.
     pub(super) triggered: Option<Arc<StoredView>>,
+    /// The kind of the statement.
+    pub(super) event: TriggerEvent,
     /// The conditions of the views between the statement and the table.
     pub(super) conditions: Vec<Expr>,
     /// The conditions that new rows must satisfy, because of the check options of these views.
     pub(super) checks: Vec<ViewCheck>,
     /// The full name of the relation that the statement names.
     name: String,
+    /// The view that the statement names; `None` if it names a table.
+    view: Option<Arc<StoredView>>,
     /// The columns that the statement can name, as expressions over the table's columns.
     relation: Relation,
     /// The column of the table that each column of the relation is, or why it is none.
@@ -66,16 +70,11 @@ impl ReadOnly {
 }
 
 impl Target {
-    fn new(table: Arc<Table>, name: &str, relation: Relation) -> Self {
+    fn new(table: Arc<Table>, name: &str, relation: Relation, event: TriggerEvent) -> Self {
         let places = (0..relation.columns.len()).map(Ok).collect();
         let (conditions, checks, defaults) = (Vec::new(), Vec::new(), Vec::new());
-        let (name, triggered, blocked) = (name.to_owned(), None, None);
-        Self { table, triggered, conditions, checks, name, relation, places, defaults, blocked }
-    }
-
-    /// Makes a target of a table.
-    pub(super) fn of_table(table: &Arc<Table>) -> Self {
-        Self::new(table.clone(), table.name(), Relation::table(table, None, 0))
+        let (name, triggered, view, blocked) = (name.to_owned(), None, None, None);
+        Self { table, triggered, conditions, checks, event, name, view, relation, places, defaults, blocked }
     }
 
     /// Makes the target that of an INSERT, which may give it an alias. The conditions of views find no rows for it.
@@ -117,7 +116,7 @@ impl Target {
 
     /// Whether the statement names a view.
     pub(super) fn is_view(&self) -> bool {
-        self.name != self.table.name() || self.triggered.is_some()
+        self.view.is_some()
     }
 
     /// Returns the number of columns.
@@ -151,8 +150,8 @@ impl Target {
     ///
     /// # Errors
     /// 0A000 if the column is none of the table's.
-    pub(super) fn place(&self, at: usize, event: TriggerEvent) -> Result<usize, SqlError> {
-        self.places[at].clone().map_err(|column| column.error(event))
+    pub(super) fn place(&self, at: usize) -> Result<usize, SqlError> {
+        self.places[at].clone().map_err(|column| column.error(self.event))
     }
 
     /// Returns the positions in the table of the columns to which an INSERT gives values.
@@ -160,10 +159,9 @@ impl Target {
     /// # Errors
     /// 0A000 if one of the columns is none of the table's, 42601 if two are the same.
     pub(super) fn places(&self, targets: &[usize]) -> Result<Vec<usize>, SqlError> {
-        let event = TriggerEvent::Insert;
         let mut places = Vec::with_capacity(targets.len());
         for &at in targets {
-            let place = self.place(at, event)?;
+            let place = self.place(at)?;
             if places.contains(&place) {
                 let message = format!("multiple assignments to same column \"{}\"", self.table.schema.columns[place].name);
                 return Err(SqlError::new(state::SYNTAX_ERROR, message));
@@ -178,7 +176,7 @@ impl Target {
     /// # Errors
     /// 0A000 if a column with such a default is none of the table's.
     pub(super) fn check_defaults(&self) -> Result<(), SqlError> {
-        self.blocked.as_ref().map_or(Ok(()), |column| Err(column.error(TriggerEvent::Insert)))
+        self.blocked.as_ref().map_or(Ok(()), |column| Err(column.error(self.event)))
     }
 
     /// Adds the conditions of the views to the condition of a statement.
@@ -239,7 +237,7 @@ impl Binder<'_> {
         }
         let table = self.table(name)?;
         table.check_changeable()?;
-        Ok(Target::of_table(&table))
+        Ok(Target::new(table.clone(), table.name(), Relation::table(&table, None, 0), event))
     }
 
     fn target_of_view(
@@ -252,9 +250,9 @@ impl Binder<'_> {
         self.depends.used.add_view(view);
         if view.is_triggered(event) {
             let shape = view.shape(self.view.catalog.lock(&view.name));
-            let mut target = Target::new(shape, &view.name, self.relation_of(view));
+            let mut target = Target::new(shape, &view.name, self.relation_of(view), event);
             target.defaults = defaults_of(view).collect();
-            target.triggered = Some(view.clone());
+            (target.triggered, target.view) = (Some(view.clone()), Some(view.clone()));
             return Ok(target);
         }
         let updatable = Updatable::of(view, self.view).map_err(|detail| cannot_change(event, view, detail))?;
@@ -314,10 +312,10 @@ impl Binder<'_> {
             }
         }
         below.conditions.extend(conjuncts(condition.clone()));
-        if below.triggered.is_none() && (own.is_some() || cascaded) {
+        if own.is_some() || cascaded {
             below.checks.extend(condition.map(|condition| ViewCheck { view: plain, condition }));
         }
-        Ok(Target { name: view.name.clone(), relation, places, ..below })
+        Ok(Target { name: view.name.clone(), view: Some(view.clone()), relation, places, ..below })
     }
 
     /// Makes the FROM item of a view whose columns have the numbers from 0 on.
@@ -337,6 +335,18 @@ impl Binder<'_> {
         };
         self.uses_default(default);
         self.default_value(default)
+    }
+
+    /// Returns the value that an UPDATE assigns to the column at a position of the target by DEFAULT: that of the named
+    /// relation, or NULL. The defaults of relations below a view do not count.
+    pub(super) fn default_at(&mut self, target: &Target, at: usize) -> Result<Expr, SqlError> {
+        match &target.view {
+            None => self.default_of(&target.table, at),
+            Some(view) => view.default(at).map_or(Ok(Expr::NULL), |default| {
+                self.uses_default(default);
+                self.default_value(default)
+            }),
+        }
     }
 
     /// Returns the bound default of each column of the target's table for which `is_needed` is true. The entry of any

@@ -49,7 +49,7 @@ fn check(ViewOption { name, value }: &ViewOption) -> Result<(), SqlError> {
 ///
 /// # Errors
 /// 22023 if there is none.
-pub fn check_name(name: &str) -> Result<(), SqlError> {
+fn check_name(name: &str) -> Result<(), SqlError> {
     if name == CHECK_OPTION || FLAG_NAMES.contains(&name) {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use super::foreign_key::{Events, Missing};
 use super::trigger::Assignments;
 use super::{Exec, Fail, Sink, recycle, scan};
 use crate::catalog::{Table, foreign_key};
-use crate::expr::{Env, Expr, Input, RowRules, unseen};
+use crate::expr::{Env, Expr, Input, RowRules, ViewCheck, unseen};
 use crate::parse::trigger::{TriggerEvent, TriggerTime};
 use crate::plan::{Access, Delete, Graph, Insert, Node, OnConflict, Path, Source, Update};
 use crate::{SqlError, state};
@@ -343,7 +343,7 @@ impl Exec<'_> {
         if moves {
             self.altered(table, &table.key_of(row.as_ref()));
         }
-        self.check_views(table, &update.rules, row.as_ref())?;
+        self.check_views(table, &update.rules.views, row.as_ref())?;
         if let Some(events) = events {
             events.updated(old.as_ref(), row.as_ref());
             events.refers(missing, row.as_ref());
@@ -439,6 +439,10 @@ impl<'i> Inserter<'i> {
     /// row was inserted or updated.
     pub(crate) fn write(&mut self, exec: &mut Exec<'_>, sink: Sink<'_>) -> Result<bool, Fail> {
         let table = &self.insert.table;
+        if let Some(triggers) = self.events.as_ref().and_then(Events::triggers).filter(|known| known.replace_inserts()) {
+            let mut row = self.row.clone();
+            return exec.instead_of_row(triggers, TriggerEvent::Insert, &[], None, Some(&mut row));
+        }
         exec.check_memory(table.id)?;
         table.number_row(&mut self.row);
         if let Some(triggers) = self.events.as_ref().and_then(Events::triggers) {
@@ -485,7 +489,7 @@ impl<'i> Inserter<'i> {
         if matches!(self.insert.on_conflict, OnConflict::Update(..)) {
             self.written.insert(table.key_of(self.row.as_ref()));
         }
-        exec.check_views(table, rules, self.row.as_ref())?;
+        exec.check_views(table, &rules.views, self.row.as_ref())?;
         if let Some(events) = &mut self.events {
             events.refers(missing, self.row.as_ref());
             events.fires(TriggerEvent::Insert, &[], None, Some(self.row.as_ref()));
@@ -517,12 +521,12 @@ impl Inserter<'_> {
 }
 
 impl Exec<'_> {
-    /// Checks that a row that has been stored satisfies the conditions of the views through which the statement writes.
+    /// Checks that a new row satisfies the conditions of the views through which the statement has written it.
     ///
     /// # Errors
     /// 44000 if it does not.
-    fn check_views(&mut self, table: &Table, rules: &RowRules, row: RowRef<'_>) -> Result<(), Fail> {
-        for check in &rules.views {
+    pub(super) fn check_views(&mut self, table: &Table, checks: &[ViewCheck], row: RowRef<'_>) -> Result<(), Fail> {
+        for check in checks {
             let holds = match check.condition.has_subquery() {
                 true => self.with_subqueries(|env| check.condition.is_true(env, &Input::Row(row)))?,
                 false => check.condition.is_true(&self.env, &Input::Row(row))?,

@@ -47,6 +47,9 @@ impl Exec<'_> {
         if !self.instead_of_row(triggers, instead.event, assignments, before, new.as_mut())? {
             return Ok(false);
         }
+        if let Some(new) = &new {
+            self.check_views(&triggers.table, &instead.checks, new.as_ref())?;
+        }
         if let (Some(returning), Some(row)) = (&instead.returning, new.as_ref().or(old.as_ref())) {
             let row = input(row.as_ref(), Some(Input::Values(beside)));
             answer(returning, &env, self.scratch, &row, sink)?;

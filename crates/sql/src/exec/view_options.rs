@@ -5,7 +5,7 @@ use super::ddl::Ddl;
 use crate::bind::define_default;
 use crate::catalog::updatable::check_updatable;
 use crate::catalog::view::StoredView;
-use crate::catalog::view_options::{check_name, set_options};
+use crate::catalog::view_options::set_options;
 use crate::catalog::{DefaultValue, View};
 use crate::error::unsupported;
 use crate::parse::names::{fold, name_parts};
@@ -32,7 +32,6 @@ impl Ddl<'_> {
 
     /// Runs ALTER VIEW … RESET. The caller has locked the view.
     pub(super) fn reset_view_options(&mut self, view: &StoredView, names: &[String]) -> Result<(), Fail> {
-        names.iter().try_for_each(|name| check_name(name))?;
         let mut changed = view.clone();
         changed.options.retain(|option| !names.contains(&option.name));
         self.replace_query(changed);

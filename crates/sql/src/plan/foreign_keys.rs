@@ -152,6 +152,11 @@ impl Triggers {
         self.list.iter().enumerate().filter(move |(_, firing)| is_due(firing)).map(|(at, _)| at)
     }
 
+    /// Whether INSTEAD OF triggers get the new rows, which are those of a view.
+    pub fn replace_inserts(&self) -> bool {
+        self.list.iter().any(|firing| firing.trigger.fires(TriggerTime::InsteadOf, TriggerEvent::Insert, true))
+    }
+
     /// Whether a trigger may change the new values of a row that is about to be updated.
     pub fn change_updates(&self) -> bool {
         self.list.iter().any(|firing| firing.trigger.fires(TriggerTime::Before, TriggerEvent::Update, true))

@@ -2,7 +2,7 @@
 
 use super::foreign_keys::Triggers;
 use super::node::Node;
-use crate::expr::Expr;
+use crate::expr::{Expr, ViewCheck};
 use crate::parse::trigger::TriggerEvent;
 use hotrow_sync::Arc;
 
@@ -19,6 +19,8 @@ pub struct Instead {
     pub source: Node,
     /// The columns that an UPDATE sets, by position, with their new values.
     pub assignments: Vec<(usize, Expr)>,
+    /// The conditions that a new row must satisfy when the triggers have run, because of the check options of views.
+    pub checks: Vec<ViewCheck>,
     /// RETURNING: the result's columns, as expressions over the row that the triggers return, or over the deleted one.
     pub returning: Option<Vec<Expr>>,
 }

@@ -3,15 +3,17 @@
 use super::Session;
 use super::output::{Output, Tag};
 use crate::bind::Binder;
+use crate::catalog::view::StoredView;
 use crate::catalog::{Table, Used, column_of};
 use crate::database::parse_one;
 use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::exec::Fail;
 use crate::expr::Expr;
+use crate::parse::trigger::TriggerEvent;
 use crate::parse::utility::Copy;
 use crate::plan::{Access, Graph, Insert, Node, OnConflict, Path, Plan, Source};
-use crate::schema::undefined_table;
+use crate::schema::{plain, undefined_table};
 use crate::table_lock::Mode;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
@@ -24,30 +26,15 @@ impl Session {
         }
         output.sent = true;
         let name = self.view().find(&copy.table);
+        if let Some(view) = self.view().view(&name) {
+            return self.copy_to_view(copy, &view, output);
+        }
         let undefined = || undefined_table(&name).at(copy.position);
         let table = self.view().table(&name).ok_or_else(undefined)?;
         self.lock_table(&table.lock, Mode::Shared)?;
         // Its definition may have changed while we waited.
         let table = self.view().table(&name).ok_or_else(undefined)?;
-        let mut targets = Vec::with_capacity(copy.columns.len());
-        for column in &copy.columns {
-            let target = column_of(&table, column)?;
-            if table.is_generated(target) {
-                let error = SqlError::new(
-                    state::INVALID_COLUMN_REFERENCE,
-                    format!("column \"{column}\" is a generated column"),
-                );
-                return Err(error.detail("Generated columns cannot be used in COPY.").into());
-            }
-            if targets.contains(&target) {
-                let message = format!("column \"{column}\" specified more than once");
-                return Err(SqlError::new(state::DUPLICATE_COLUMN, message).into());
-            }
-            targets.push(target);
-        }
-        if targets.is_empty() {
-            targets = (0..table.visible()).filter(|&column| !table.is_generated(column)).collect();
-        }
+        let targets = targets_of(copy, &table)?;
         if copy.from {
             table.check_changeable()?;
             if self.transaction.locks.is_exclusive(&table.lock) {
@@ -60,10 +47,7 @@ impl Session {
             let defaults = self.locked_defaults(&table, &targets)?;
             let rules = with_room(|| Ok::<_, SqlError>(table.rules_of_new_row()))?;
             let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning: None, consequences };
-            let waits = self.waits_for_writers();
-            let mut exec = self.exec(&[]);
-            let rows = exec.copy_from(&insert, &copy.options, waits, output.client)?;
-            return Ok(Tag::Rows("COPY", rows));
+            return self.copy_rows(copy, &insert, output);
         }
         if table.rules.materialized.is_some() {
             let message = format!("cannot copy from materialized view \"{}\"", table.plain_name());
@@ -81,6 +65,44 @@ impl Session {
         let mut exec = self.exec(&[]);
         let rows = exec.copy_to(&node, &columns, &copy.options, output.client)?;
         Ok(Tag::Rows("COPY", rows))
+    }
+
+    /// Runs COPY FROM with the plan of its INSERT.
+    fn copy_rows(&mut self, copy: &Copy, insert: &Insert, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        let waits = self.waits_for_writers();
+        let mut exec = self.exec(&[]);
+        let rows = exec.copy_from(insert, &copy.options, waits, output.client)?;
+        Ok(Tag::Rows("COPY", rows))
+    }
+
+    /// Runs COPY FROM into a view, whose INSTEAD OF triggers get the rows.
+    ///
+    /// # Errors
+    /// 42809 if the view has no such trigger, or for COPY TO.
+    fn copy_to_view(&mut self, copy: &Copy, view: &Arc<StoredView>, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        let plain = plain(&view.name);
+        let wrong = |message: String| SqlError::new(state::WRONG_OBJECT_TYPE, message);
+        if !copy.from {
+            let error = wrong(format!("cannot copy from view \"{plain}\""));
+            return Err(error.hint("Try the COPY (SELECT ...) TO variant.").into());
+        }
+        let (view, consequences) = loop {
+            let Some(view) = self.view().view(&view.name) else { return Err(undefined_table(&view.name).into()) };
+            if !view.is_triggered(TriggerEvent::Insert) {
+                let error = wrong(format!("cannot copy to view \"{plain}\""));
+                return Err(error.hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.").into());
+            }
+            let mut binder = Binder::new("", 0, self.view(), Vec::new());
+            let graph = with_room(|| binder.consequences_of_view(&view))?;
+            if self.lock_all(&binder.used())? {
+                break (view, graph);
+            }
+        };
+        let table = view.shape(self.view().catalog.lock(&view.name));
+        let targets = targets_of(copy, &table)?;
+        let defaults = self.locked_defaults(&table, &targets)?;
+        let insert = Insert { targets, defaults, consequences: Some(consequences), ..Insert::plain(table, 0) };
+        self.copy_rows(copy, &insert, output)
     }
 
     /// Plans the checks of foreign keys for the rows that COPY adds to a table, and the table's triggers. Locks the
@@ -156,4 +178,29 @@ impl Session {
         };
         Ok(Tag::Rows("COPY", rows))
     }
+}
+
+/// Returns the positions of the columns that COPY names, or of all columns if it names none.
+///
+/// # Errors
+/// 42703 if there is no such column, 42701 if a column is named twice, 42P10 if a column is generated.
+fn targets_of(copy: &Copy, table: &Table) -> Result<Vec<usize>, SqlError> {
+    let mut targets = Vec::with_capacity(copy.columns.len());
+    for column in &copy.columns {
+        let target = column_of(table, column)?;
+        if table.is_generated(target) {
+            let message = format!("column \"{column}\" is a generated column");
+            let error = SqlError::new(state::INVALID_COLUMN_REFERENCE, message);
+            return Err(error.detail("Generated columns cannot be used in COPY."));
+        }
+        if targets.contains(&target) {
+            let message = format!("column \"{column}\" specified more than once");
+            return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+        }
+        targets.push(target);
+    }
+    if targets.is_empty() {
+        targets = (0..table.visible()).filter(|&column| !table.is_generated(column)).collect();
+    }
+    Ok(targets)
 }
