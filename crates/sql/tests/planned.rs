@@ -177,6 +177,42 @@ fn point_statements_need_no_rehearsal_and_wrong_sets_are_corrected() {
 }
 
 #[test]
+fn a_write_to_a_view_is_planned_as_one_to_its_table() {
+    // A statement, its outcome, and how many rehearsals there were.
+    let cases = [
+        ("update v set num = num + 1 where id = 1", "UPDATE 1", 0),
+        ("update v set num = 500 where id = 1", "44000", 0),
+        ("update v set num = num - 1 where mark = 1", "UPDATE 1", 0),
+        ("update v set num = 1 where id = 3", "UPDATE 0", 0),
+        ("insert into v values (4, 40, 4)", "INSERT 0 1", 0),
+        ("insert into v values (5, 500, 5)", "44000", 0),
+        ("insert into v values (4, 40, 4) on conflict (id) do update set num = excluded.num - 1 returning num", "39", 0),
+        ("delete from v where id = 4", "DELETE 1", 0),
+        ("delete from v where id = 3", "DELETE 0", 0),
+        ("select num from v where id = 1", "10", 0),
+        ("insert into w values (7) returning id", "7", 1),
+        ("select count(*) from a", "3", 0),
+    ];
+    for engine in engines() {
+        let database = tables(engine);
+        let mut session = session(&database);
+        let made = "create view v as select id, n as num, tag as mark from a where n < 30 or id > 3 and n < 100
+                with check option;
+            create view w as select id from a where n < 100;
+            create function nothing() returns trigger language plpgsql as $$ begin return new; end $$;
+            create trigger nothing instead of insert on w for each row execute function nothing()";
+        run(&mut session, made);
+        for (sql, expected, rehearsals) in cases {
+            let before = session.estimates();
+            assert_eq!(outcome(&mut session, sql), expected, "{engine}: {sql}");
+            let after = session.estimates();
+            assert_eq!(after.reconnaissances - before.reconnaissances, rehearsals, "{engine}: {sql}");
+            assert_eq!(after.wrong, before.wrong, "{engine}: {sql}");
+        }
+    }
+}
+
+#[test]
 fn a_procedure_s_accesses_are_followed_as_far_as_its_arguments_tell() {
     // Statements of a body, a call of it, its outcome, and how many rehearsals and corrections there were.
     let cases = [

@@ -2,7 +2,6 @@
 
 use super::dependencies::Dependencies;
 use super::enclosing::Enclosing;
-use super::errors::only_queried;
 use super::limits::Counts;
 use super::parameters::Parameters;
 use super::query::{Locking, Matching};
@@ -140,7 +139,6 @@ impl<'a> Binder<'a> {
                     let message = format!("\"{name_text}\" is made up by the server: it can only be queried");
                     SqlError::new(state::WRONG_OBJECT_TYPE, message)
                 }
-                None if self.view.view(&name_text).is_some() => only_queried(&name_text),
                 None if [Some("pg_catalog"), Some("information_schema")].contains(&written.schema.as_deref()) => {
                     undefined_table(&name_text).hint("There is no system relation of this name.")
                 }

@@ -40,9 +40,3 @@ pub(super) fn no_operator(symbol: &str, left: Option<Type>, right: Option<Type>)
     let message = format!("operator does not exist: {} {symbol} {}", type_name(left), type_name(right));
     SqlError::new(state::UNDEFINED_FUNCTION, message).hint(NO_OPERATOR_HINT)
 }
-
-/// Makes the error 42809 for a view that is used where only a table is possible.
-pub(super) fn only_queried(name: &str) -> SqlError {
-    SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is a view: it can only be queried"))
-        .hint("Change the tables that it shows.")
-}

@@ -491,7 +491,7 @@ impl Ddl<'_> {
         self.broken_views(relation).first().map_or(Ok(()), |broken| Err(would_break(broken)))
     }
 
-    fn rename_view_column(&mut self, view: &StoredView, old: &str, new: &str) -> Result<(), Fail> {
+    pub(super) fn rename_view_column(&mut self, view: &StoredView, old: &str, new: &str) -> Result<(), Fail> {
         let mut changed = view.clone();
         if changed.columns.iter().any(|column| column.name == new) {
             let message = format!("column \"{new}\" of relation \"{}\" already exists", view.name);

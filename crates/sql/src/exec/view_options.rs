@@ -86,6 +86,9 @@ impl Ddl<'_> {
                 Op::AlterColumn { column_name, op: AlterColumnOperation::DropDefault } => {
                     self.set_view_default(&view, &fold(column_name), None)?;
                 }
+                Op::RenameColumn { old_column_name, new_column_name } => {
+                    self.rename_view_column(&view, &fold(old_column_name), &fold(new_column_name))?;
+                }
                 other => return Err(not_of_views(name, other).into()),
             }
         }

@@ -81,6 +81,37 @@ fn names_in_definitions_keep_their_meaning() {
 }
 
 #[test]
+fn views_are_written_to_as_before() {
+    let mut world = World::new("ilock");
+    world.run(
+        "create table t (id int primary key, a text default 'table', n int);
+        create view v as select id, a, n + 1 as more from t where n > 0 with check option;
+        create view w with (security_barrier) as select id, a from v with local check option;
+        create function put() returns trigger language plpgsql as $$ begin
+            insert into t values (new.id, new.a, new.more - 1); return new; end $$;
+        create trigger put instead of insert on v for each row execute function put();
+        comment on trigger put on v is 'puts'; create sequence q; alter view v alter id set default nextval('q');
+        alter view w alter a set default 'view'; create view sums as select sum(n) from t;
+        insert into v (more) values (3)",
+    );
+    let mut world = world.restarted();
+    world.check(&[
+        ("insert into v (a, more) values ('x', 5) returning id", "2"),
+        ("insert into w (id) values (7) returning a", "view"),
+        ("update v set a = 'y' where more = 3", "UPDATE 1"),
+        ("select * from t order by id", "1|y|2 2|x|4 7|view|NULL"),
+        ("delete from sums", "55000"),
+        ("select reloptions from pg_class where relname = 'w'", "{security_barrier=true,check_option=local}"),
+        ("select obj_description(oid, 'pg_trigger') from pg_trigger", "puts"),
+        ("drop function put()", "2BP01"),
+        ("drop sequence q", "2BP01"),
+        ("drop trigger put on v", "DROP TRIGGER"),
+        ("insert into w (id) values (8)", "44000"),
+        ("update w set id = 20 where id = 2", "UPDATE 1"),
+    ]);
+}
+
+#[test]
 fn plans_and_procedures_are_made_anew() {
     let mut world = World::new("mvo");
     world.run(
