@@ -186,7 +186,11 @@ fn a_write_to_a_view_is_planned_as_one_to_its_table() {
         ("update v set num = 1 where id = 3", "UPDATE 0", 0),
         ("insert into v values (4, 40, 4)", "INSERT 0 1", 0),
         ("insert into v values (5, 500, 5)", "44000", 0),
-        ("insert into v values (4, 40, 4) on conflict (id) do update set num = excluded.num - 1 returning num", "39", 0),
+        (
+            "insert into v values (4, 40, 4) on conflict (id) do update set num = excluded.num - 1 returning num",
+            "39",
+            0,
+        ),
         ("delete from v where id = 4", "DELETE 1", 0),
         ("delete from v where id = 3", "DELETE 0", 0),
         ("select num from v where id = 1", "10", 0),

@@ -89,9 +89,7 @@ impl Binder<'_> {
         }
         let on_conflict = match &insert.on {
             None => OnConflict::Fail,
-            Some(ast::OnInsert::OnConflict(conflict)) => {
-                self.on_conflict(&target, conflict, returning.as_deref())?
-            }
+            Some(ast::OnInsert::OnConflict(conflict)) => self.on_conflict(&target, conflict, returning.as_deref())?,
             Some(_) => return Err(unsupported("ON DUPLICATE KEY")),
         };
         let table = target.table.clone();

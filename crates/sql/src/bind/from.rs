@@ -48,11 +48,7 @@ impl Binder<'_> {
     }
 
     /// Returns the target that UPDATE, DELETE or MERGE changes, under the alias that it may have.
-    pub(super) fn target(
-        &mut self,
-        relation: &ast::TableWithJoins,
-        event: TriggerEvent,
-    ) -> Result<Target, SqlError> {
+    pub(super) fn target(&mut self, relation: &ast::TableWithJoins, event: TriggerEvent) -> Result<Target, SqlError> {
         match &relation.relation {
             TableFactor::Table { name, alias, args: None, sample: None, .. } if relation.joins.is_empty() => {
                 let mut target = self.target_named(name, event)?;

@@ -75,8 +75,8 @@ impl Visitor for Calls<'_> {
             let is_aggregate = parts.last().is_some_and(|name| aggregate_named(name).is_some());
             self.windows |= call.over.is_some();
             self.aggregates |= call.over.is_none() && (is_aggregate || !call.within_group.is_empty());
-            self.sets |= TableFunction::named(&parts).is_some()
-                || self.view.routines(&name).iter().any(|known| is_set(known));
+            self.sets |=
+                TableFunction::named(&parts).is_some() || self.view.routines(&name).iter().any(|known| is_set(known));
         }
         ControlFlow::Continue(())
     }

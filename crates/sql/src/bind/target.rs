@@ -100,10 +100,15 @@ impl Target {
         (excluded.name, excluded.full) = (Some("excluded".to_owned()), None);
         let own = self.table.schema.columns.len();
         excluded.columns.iter_mut().for_each(|column| shift(&mut column.expr, own));
-        excluded.hidden = excluded.hidden.iter().cloned().map(|mut column| {
-            shift(&mut column.expr, own);
-            column
-        }).collect();
+        excluded.hidden = excluded
+            .hidden
+            .iter()
+            .cloned()
+            .map(|mut column| {
+                shift(&mut column.expr, own);
+                column
+            })
+            .collect();
         let mut scope = self.scope();
         scope.relations_mut().push(excluded);
         scope
@@ -163,7 +168,8 @@ impl Target {
         for &at in targets {
             let place = self.place(at)?;
             if places.contains(&place) {
-                let message = format!("multiple assignments to same column \"{}\"", self.table.schema.columns[place].name);
+                let message =
+                    format!("multiple assignments to same column \"{}\"", self.table.schema.columns[place].name);
                 return Err(SqlError::new(state::SYNTAX_ERROR, message));
             }
             places.push(place);
@@ -257,9 +263,8 @@ impl Binder<'_> {
         }
         let updatable = Updatable::of(view, self.view).map_err(|detail| cannot_change(event, view, detail))?;
         let select = std::mem::replace(&mut self.select, SelectState::new("the select list of a view"));
-        let target = self.within_view(view, Locking::None, |binder| {
-            binder.target_below(view, &updatable, event, cascaded)
-        });
+        let target =
+            self.within_view(view, Locking::None, |binder| binder.target_below(view, &updatable, event, cascaded));
         self.select = select;
         target
     }
@@ -293,9 +298,7 @@ impl Binder<'_> {
         let names = || below.relation.columns.iter().map(|column| column.name.clone());
         let place = |at: usize| match updatable.base_column(at, names()) {
             Ok(column) => below.places[column].clone(),
-            Err(detail) => {
-                Err(ReadOnly { column: view.columns[at].name.clone(), view: plain.clone(), detail })
-            }
+            Err(detail) => Err(ReadOnly { column: view.columns[at].name.clone(), view: plain.clone(), detail }),
         };
         let is_plain = |at: usize| updatable.base_column(at, names()).is_ok();
         if event != TriggerEvent::Delete && !(0..view.columns.len()).any(is_plain) {

@@ -107,8 +107,8 @@ impl Binder<'_> {
             None => None,
         };
         let view = self.view;
-        let link =
-            self.body_of(&**trigger, &procedure, |enclosing| compile_trigger(&procedure, table, owner, view, enclosing))?;
+        let link = self
+            .body_of(&**trigger, &procedure, |enclosing| compile_trigger(&procedure, table, owner, view, enclosing))?;
         Ok(Firing { trigger: trigger.clone(), procedure, link, when })
     }
 

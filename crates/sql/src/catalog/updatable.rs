@@ -63,11 +63,7 @@ impl<'q> Updatable<'q> {
 
     /// Returns the position, among columns of these names, of the relation's column that is the view's column at
     /// `column`. The error is the detail of the message that the view's column cannot be written to.
-    pub fn base_column(
-        &self,
-        column: usize,
-        mut names: impl Iterator<Item = String>,
-    ) -> Result<usize, &'static str> {
+    pub fn base_column(&self, column: usize, mut names: impl Iterator<Item = String>) -> Result<usize, &'static str> {
         let item = self.select.projection.get(column);
         let Some(wanted) = item.and_then(plain_column) else { return Err(COMPUTED) };
         match names.position(|name| name == wanted) {
@@ -148,8 +144,7 @@ pub fn changes_of(name: &str, with_triggers: bool, columns: Option<&[usize]>, vi
         let names = updatable.names(view);
         let is_wanted = |at: &usize| columns.is_none_or(|columns| columns.contains(at));
         let wanted = (0..stored.columns.len()).filter(is_wanted);
-        let below: Vec<_> =
-            wanted.filter_map(|at| updatable.base_column(at, names.iter().cloned()).ok()).collect();
+        let below: Vec<_> = wanted.filter_map(|at| updatable.base_column(at, names.iter().cloned()).ok()).collect();
         let own = if below.is_empty() { 1 << 4 } else { ALL };
         Ok::<_, SqlError>(changes | (own & changes_of(&updatable.below, with_triggers, Some(&below), view)))
     });

@@ -241,11 +241,10 @@ pub(crate) fn plan(
             let binder = Binder::new(&inner, 0, view, types);
             let statement = with_room(|| binder.statement(sql.clone(), range, statement))?;
             if options.analyze {
-                let is_measured =
-                    matches!(
-                        statement.plan,
-                        Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Instead(_)
-                    );
+                let is_measured = matches!(
+                    statement.plan,
+                    Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Instead(_)
+                );
                 if !is_measured {
                     return Err(unsupported(
                         "EXPLAIN ANALYZE of anything but SELECT, VALUES, INSERT, UPDATE and DELETE",

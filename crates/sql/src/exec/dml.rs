@@ -439,7 +439,8 @@ impl<'i> Inserter<'i> {
     /// row was inserted or updated.
     pub(crate) fn write(&mut self, exec: &mut Exec<'_>, sink: Sink<'_>) -> Result<bool, Fail> {
         let table = &self.insert.table;
-        if let Some(triggers) = self.events.as_ref().and_then(Events::triggers).filter(|known| known.replace_inserts()) {
+        if let Some(triggers) = self.events.as_ref().and_then(Events::triggers).filter(|known| known.replace_inserts())
+        {
             let mut row = self.row.clone();
             return exec.instead_of_row(triggers, TriggerEvent::Insert, &[], None, Some(&mut row));
         }

@@ -57,9 +57,8 @@ pub(crate) fn changes_of(context: &SessionContext, number: u32, with_triggers: b
 /// Whether statements may update a column of the relation with this OID, as `pg_column_is_updatable` says.
 pub(crate) fn is_column_updatable(context: &SessionContext, number: u32, column: i64, with_triggers: bool) -> bool {
     let Some(column) = usize::try_from(column - 1).ok() else { return false };
-    find(context, number).is_some_and(|object| {
-        updatable::is_column_updatable(&object.full, column, with_triggers, context.view())
-    })
+    find(context, number)
+        .is_some_and(|object| updatable::is_column_updatable(&object.full, column, with_triggers, context.view()))
 }
 
 /// Returns a column's DEFAULT as SQL, or `None` if it has none.
