@@ -345,4 +345,22 @@ refresh materialized view mv
 select sum(y) from mv
 insert into mv values (1, 2)
 drop materialized view mv
+create table vt (a int primary key, b text default 't', n int)
+create view vw as select a, b, n * 2 as twice, n from vt where n > 0 with check option
+alter view vw alter b set default 'v'
+insert into vw (a, n) values (1, 1), (2, 2) returning *
+insert into vw (a, n) values (3, 0)
+insert into vw (a, twice) values (3, 2)
+update vw set n = twice where a = 1 returning *
+update vw set n = -n where a = 1
+delete from vw using vt where vt.a = vw.a and vt.n = 2 and vw.a = 1 returning vw.*, vt.b
+create view vs as select sum(n) as s from vt
+delete from vs
+create function vf() returns trigger language plpgsql as $$ begin insert into vt values (new.s, 'vs', new.s); return new; end $$
+create trigger vf instead of insert on vs for each row execute function vf()
+insert into vs values (7) returning s
+update vs set s = 1
+select * from vs
+select pg_relation_is_updatable('vs'::regclass, true), pg_column_is_updatable('vw'::regclass, 3::smallint, false)
+drop view vw, vs
 drop schema written cascade

@@ -57,6 +57,8 @@ struct ReadOnly {
     column: String,
     /// The name of the view, without its schema.
     view: String,
+    /// The number of views above that view.
+    above: usize,
     detail: &'static str,
 }
 
@@ -162,8 +164,13 @@ impl Target {
     /// Returns the positions in the table of the columns to which an INSERT gives values.
     ///
     /// # Errors
-    /// 0A000 if one of the columns is none of the table's, 42601 if two are the same.
+    /// 0A000 if one of the columns is none of the table's: the first one of the uppermost view that has such a column.
+    /// 42601 if two are the same.
     pub(super) fn places(&self, targets: &[usize]) -> Result<Vec<usize>, SqlError> {
+        let read_only = targets.iter().filter_map(|&at| self.places[at].as_ref().err());
+        if let Some(column) = read_only.min_by_key(|column| column.above) {
+            return Err(column.error(self.event));
+        }
         let mut places = Vec::with_capacity(targets.len());
         for &at in targets {
             let place = self.place(at)?;
@@ -297,8 +304,11 @@ impl Binder<'_> {
         let plain = schema::plain(&view.name).to_owned();
         let names = || below.relation.columns.iter().map(|column| column.name.clone());
         let place = |at: usize| match updatable.base_column(at, names()) {
-            Ok(column) => below.places[column].clone(),
-            Err(detail) => Err(ReadOnly { column: view.columns[at].name.clone(), view: plain.clone(), detail }),
+            Ok(column) => below.places[column].clone().map_err(|below| ReadOnly { above: below.above + 1, ..below }),
+            Err(detail) => {
+                let (column, view) = (view.columns[at].name.clone(), plain.clone());
+                Err(ReadOnly { column, view, above: 0, detail })
+            }
         };
         let is_plain = |at: usize| updatable.base_column(at, names()).is_ok();
         if event != TriggerEvent::Delete && !(0..view.columns.len()).any(is_plain) {
