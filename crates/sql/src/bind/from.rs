@@ -139,7 +139,7 @@ impl Binder<'_> {
                     let columns = inner.scope.relations().iter().flat_map(|relation| &relation.columns);
                     let columns = columns.filter(|column| !column.merged).cloned().collect();
                     let mut relation = Relation { name: Some(fold(&alias.name)), columns, ..Relation::default() };
-                    rename(&mut relation, alias)?;
+                    relation.rename(alias)?;
                     *inner.scope.relations_mut() = vec![relation];
                 }
                 Ok(inner)
@@ -181,7 +181,7 @@ impl Binder<'_> {
         }
         let mut relation = Relation::table(&table, shown.as_deref(), self.select.columns);
         if let Some(alias) = alias {
-            rename(&mut relation, alias)?;
+            relation.rename(alias)?;
         }
         self.scans(&table);
         self.item(table.schema.columns.len(), Item::Table(table, lock), relation)
@@ -200,7 +200,7 @@ impl Binder<'_> {
         let mut relation = Relation::new(name, columns, self.select.columns);
         if let Some(alias) = alias {
             relation.name = Some(fold(&alias.name));
-            rename(&mut relation, alias)?;
+            relation.rename(alias)?;
         }
         self.item(width, Item::Rows(Box::new(node), shown), relation)
     }
@@ -371,20 +371,6 @@ pub(super) fn outer_join(left: Group, right: Group, on: Vec<Expr>, full: bool) -
     let columns = left.columns().start.min(right.columns().start)..left.columns().end.max(right.columns().end);
     let item = Item::Outer(Box::new(OuterJoin { full, left, right, on }));
     Group { sources: vec![Source { item, columns }], conditions: Vec::new() }
-}
-
-/// Gives a relation's columns the names that its alias has for them.
-pub(super) fn rename(relation: &mut Relation, alias: &ast::TableAlias) -> Result<(), SqlError> {
-    let (given, there) = (alias.columns.len(), relation.columns.len());
-    if given > there {
-        let name = fold(&alias.name);
-        let message = format!("table \"{name}\" has {there} columns available but {given} columns specified");
-        return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
-    }
-    for (column, name) in relation.columns.iter_mut().zip(&alias.columns) {
-        column.name = fold(&name.name);
-    }
-    Ok(())
 }
 
 /// Returns the column of this name on one side of a join, as USING needs it. An error if there is none or more than

@@ -6,10 +6,12 @@
 
 use crate::catalog::{Mentioned, Table};
 use crate::expr::{Expr, Function, Variadic};
+use crate::parse::names::fold;
 use crate::schema::split;
 use crate::{Origin, OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
+use sqlparser::ast;
 
 /// The FROM items whose columns an expression can name.
 #[derive(Clone, Debug, Default)]
@@ -103,6 +105,23 @@ impl Relation {
             value: None,
             key: Vec::new(),
         }
+    }
+
+    /// Gives the columns the names that the item's alias has for them.
+    ///
+    /// # Errors
+    /// 42P10 if the alias has more names than there are columns.
+    pub(super) fn rename(&mut self, alias: &ast::TableAlias) -> Result<(), SqlError> {
+        let (given, there) = (alias.columns.len(), self.columns.len());
+        if given > there {
+            let name = fold(&alias.name);
+            let message = format!("table \"{name}\" has {there} columns available but {given} columns specified");
+            return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
+        }
+        for (column, name) in self.columns.iter_mut().zip(&alias.columns) {
+            column.name = fold(&name.name);
+        }
+        Ok(())
     }
 
     /// Makes the name of the item mean its column, if it has only one.

@@ -8,7 +8,6 @@
 
 use super::binder::Binder;
 use super::condition::{conjunction, conjuncts};
-use super::from::rename;
 use super::query::Locking;
 use super::scope::{Relation, Scope, qualified};
 use super::select_state::SelectState;
@@ -289,7 +288,7 @@ impl Binder<'_> {
         let mut below = self.target_within(updatable.relation, event, all)?;
         if let Some(alias) = updatable.alias {
             below.call(fold(&alias.name));
-            rename(&mut below.relation, alias)?;
+            below.relation.rename(alias)?;
         }
         self.select.columns = below.table.schema.columns.len();
         let scope = below.scope();

@@ -1,4 +1,4 @@
-//! Which views can be written to: those whose rows are rows of one table or view, and whose columns are its columns.
+//! Views that can be written to: those whose rows are rows of one table or view, and whose columns are its columns.
 
 use super::view::StoredView;
 use super::{View, is_system_column};

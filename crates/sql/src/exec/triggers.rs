@@ -233,8 +233,8 @@ impl Owner {
     /// Checks that a relation of this kind may have a trigger.
     ///
     /// # Errors
-    /// 42809 for an INSTEAD OF trigger of a table, and for a BEFORE or AFTER trigger for the rows of a view. 0A000 if an
-    /// INSTEAD OF trigger has clauses that it cannot have.
+    /// 42809 for an INSTEAD OF trigger of a table, and for a BEFORE or AFTER trigger for the rows of a view. 0A000 if
+    /// an INSTEAD OF trigger has clauses that it cannot have.
     fn check(&self, create: &CreateTrigger) -> Result<(), SqlError> {
         let is_instead = create.time == TriggerTime::InsteadOf;
         let (kind, detail) = match self {

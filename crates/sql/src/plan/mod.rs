@@ -11,8 +11,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `statement` | plans of statements |
-//! | `change` | INSERT, UPDATE, DELETE, MERGE |
-//! | `instead` | changes of views by INSTEAD OF triggers |
+//! | `change` | INSERT, UPDATE, DELETE, MERGE; changes by INSTEAD OF triggers |
 //! | `node` | operators |
 //! | `access` | scans of tables |
 //! | `aggregate`, `window`, `table_function` | calls of aggregate, window and set-returning functions |
@@ -28,7 +27,6 @@ mod analysis;
 mod change;
 pub(crate) mod deferred;
 mod foreign_keys;
-mod instead;
 pub mod measured;
 mod node;
 mod procedure;
@@ -41,9 +39,8 @@ pub mod window;
 pub use access::{Access, List, Path, Range};
 pub use aggregate::{AggregateCall, AggregateFunction, AggregateOrder, OrderedSet};
 pub use analysis::Analysis;
-pub use change::{Delete, Insert, Merge, MergeAction, MergeClause, OnConflict, Source, Update};
+pub use change::{Delete, Insert, Instead, Merge, MergeAction, MergeClause, OnConflict, Source, Update};
 pub use foreign_keys::{Change, ChangePlan, Firing, Graph, Keys, Reference, Referred, Triggers};
-pub use instead::Instead;
 pub use node::{GroupingSets, HashJoin, JoinKey, JoinKind, Match, NestedLoop, Node, Recursive, SortKey};
 pub use procedure::{
     Body, BodyLink, Call, Callee, ComputedStatement, Executed, Planned, PlannedStatement, PlannedValue, Slots, Step,

@@ -1,8 +1,7 @@
 //! Plans of statements, with the texts from which they were made.
 
 use super::analysis::Analysis;
-use super::change::{Delete, Insert, Merge, Update};
-use super::instead::Instead;
+use super::change::{Delete, Insert, Instead, Merge, Update};
 use super::node::Node;
 use super::procedure::Call;
 use crate::catalog::expected::Expected;

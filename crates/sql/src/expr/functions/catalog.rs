@@ -273,17 +273,11 @@ impl CatalogFunction {
             }
             CatalogFunction::ConstraintDefinition => text(system::constraint_definition(context, number)),
             CatalogFunction::ViewDefinition => text(system::view_definition(context, number)),
-            CatalogFunction::RelationChanges => {
-                Ok(Value::Int4(system::changes_of(context, number, *second == Value::Bool(true))))
-            }
-            CatalogFunction::ColumnIsUpdatable => {
-                let (column, with_triggers) = (integer_of(second), *third == Value::Bool(true));
-                Ok(Value::Bool(system::is_column_updatable(context, number, column, with_triggers)))
-            }
+            CatalogFunction::RelationChanges => Ok(changes_of(context, number, second)),
+            CatalogFunction::ColumnIsUpdatable => Ok(is_updatable(context, number, second, third)),
             CatalogFunction::Routine(part) => text(part.of(context, number, *second == Value::Bool(true))),
             CatalogFunction::Comment => {
-                let catalog = if second.is_null() { None } else { Some(text_of(second)) };
-                text(system::comment_on(context, number, catalog, 0))
+                text(system::comment_on(context, number, (!second.is_null()).then(|| text_of(second)), 0))
             }
             CatalogFunction::ColumnComment => match usize::try_from(integer_of(second)) {
                 Ok(column) if column > 0 => text(system::comment_on(context, number, None, column)),
@@ -345,6 +339,22 @@ impl CatalogFunction {
             CatalogFunction::TypeName => text(Some(system::name_of_object(context, Registry::Type, number))),
         }
     }
+}
+
+/// Returns the result of `pg_relation_is_updatable`.
+fn changes_of(context: &SessionContext, number: u32, with_triggers: &Value<'_>) -> Value<'static> {
+    Value::Int4(system::changes_of(context, number, *with_triggers == Value::Bool(true)))
+}
+
+/// Returns the result of `pg_column_is_updatable`.
+fn is_updatable(
+    context: &SessionContext,
+    number: u32,
+    column: &Value<'_>,
+    with_triggers: &Value<'_>,
+) -> Value<'static> {
+    let with_triggers = *with_triggers == Value::Bool(true);
+    Value::Bool(system::is_column_updatable(context, number, integer_of(column), with_triggers))
 }
 
 /// Returns a Boolean property of an object, or NULL if there is no such object.
