@@ -143,6 +143,10 @@ impl Pair {
         let alike = ours == theirs
             || listed::is_listed(&statement.render(None), &ours, &theirs)
             || self.is_matter_of_order(statement, &ours, &theirs);
+        if alike && ours.failure.is_some() != theirs.failure.is_some() {
+            // Only one of the servers may have changed rows.
+            self.make_tables();
+        }
         (!alike).then_some((ours, theirs))
     }
 
