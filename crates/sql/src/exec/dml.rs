@@ -198,8 +198,8 @@ impl Exec<'_> {
             };
             let mut old = Row::new(&table.layout);
             old.copy_from(row);
-            let goes = self.before_row(triggers, TriggerEvent::Delete, &[], Some(old.as_ref()), None)?;
-            if !goes {
+            let change = (TriggerEvent::Delete, &[][..]);
+            if !self.at_row(triggers, TriggerTime::Before, change, Some(old.as_ref()), None)? {
                 return Ok(false);
             }
             self.check_same(table, key, &Input::Row(old.as_ref()), "deleted")?;
@@ -309,8 +309,8 @@ impl Exec<'_> {
         }
         let triggers = events.as_ref().and_then(|events| events.triggers()).filter(|known| known.change_updates());
         if let Some(triggers) = triggers {
-            let (before, assignments) = (Some(old.as_ref()), &update.assignments);
-            if !self.before_row(triggers, TriggerEvent::Update, assignments, before, Some(&mut row))? {
+            let change = (TriggerEvent::Update, &update.assignments[..]);
+            if !self.at_row(triggers, TriggerTime::Before, change, Some(old.as_ref()), Some(&mut row))? {
                 return Ok(false);
             }
             self.check_same(table, key, &Input::Row(old.as_ref()), "updated")?;
@@ -442,14 +442,14 @@ impl<'i> Inserter<'i> {
         if let Some(triggers) = self.events.as_ref().and_then(Events::triggers).filter(|known| known.replace_inserts())
         {
             let mut row = self.row.clone();
-            return exec.instead_of_row(triggers, TriggerEvent::Insert, &[], None, Some(&mut row));
+            return exec.at_row(triggers, TriggerTime::InsteadOf, (TriggerEvent::Insert, &[]), None, Some(&mut row));
         }
         exec.check_memory(table.id)?;
         table.number_row(&mut self.row);
         if let Some(triggers) = self.events.as_ref().and_then(Events::triggers) {
             // If this attempt is undone, the next one begins with the row as it was given.
             let mut row = self.row.clone();
-            let goes = exec.before_row(triggers, TriggerEvent::Insert, &[], None, Some(&mut row))?;
+            let goes = exec.at_row(triggers, TriggerTime::Before, (TriggerEvent::Insert, &[]), None, Some(&mut row))?;
             let given = std::mem::replace(&mut self.row, row);
             let written = if goes { self.write_row(exec, sink) } else { Ok(false) };
             self.row = given;

@@ -44,7 +44,8 @@ impl Exec<'_> {
             }
         }
         let (before, assignments) = (old.as_ref().map(Row::as_ref), &instead.assignments[..]);
-        if !self.instead_of_row(triggers, instead.event, assignments, before, new.as_mut())? {
+        let change = (instead.event, assignments);
+        if !self.at_row(triggers, TriggerTime::InsteadOf, change, before, new.as_mut())? {
             return Ok(false);
         }
         if let Some(new) = &new {

@@ -39,33 +39,9 @@ struct Change<'c> {
 }
 
 impl Exec<'_> {
-    /// Fires the triggers that fire before a change of a row. They may change the new row. Returns `false` if one of
-    /// them asks for the row to be skipped.
-    pub(super) fn before_row(
-        &mut self,
-        triggers: &Triggers,
-        event: TriggerEvent,
-        assignments: &Assignments,
-        old: Option<RowRef<'_>>,
-        new: Option<&mut Row>,
-    ) -> Result<bool, Fail> {
-        self.at_row(triggers, TriggerTime::Before, (event, assignments), old, new)
-    }
-
-    /// Fires the INSTEAD OF triggers for a change of a row of a view. They may change the new row. Returns `false` if
-    /// one of them has left the row unchanged.
-    pub(super) fn instead_of_row(
-        &mut self,
-        triggers: &Triggers,
-        event: TriggerEvent,
-        assignments: &Assignments,
-        old: Option<RowRef<'_>>,
-        new: Option<&mut Row>,
-    ) -> Result<bool, Fail> {
-        self.at_row(triggers, TriggerTime::InsteadOf, (event, assignments), old, new)
-    }
-
-    fn at_row(
+    /// Fires the triggers that fire before a change of a row, or instead of a change of a view's row. They may change
+    /// the new row. Returns `false` if one of them asks for the row to be skipped, or has left a view's row unchanged.
+    pub(super) fn at_row(
         &mut self,
         triggers: &Triggers,
         time: TriggerTime,
