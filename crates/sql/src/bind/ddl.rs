@@ -15,7 +15,7 @@ use crate::full_name::split;
 use crate::opaque::Opaque;
 use crate::parse::parse_expr;
 use crate::schema::undefined_table;
-use crate::types::{Styles, now};
+use crate::types::{DomainId, Styles, now};
 use crate::{SqlError, state};
 use hotrow_storage::{Column, TableSchema, Type, Value};
 use hotrow_sync::Arc;
@@ -82,7 +82,9 @@ impl Binder<'_> {
         table: &Table,
         is_needed: impl Fn(usize) -> bool,
     ) -> Result<Vec<Option<Expr>>, SqlError> {
-        let has_default = |column: usize| table.rules.defaults[column].is_some() && is_needed(column);
+        let has_default = |column: usize| {
+            (table.rules.defaults[column].is_some() || table.domain(column).is_some()) && is_needed(column)
+        };
         let columns = 0..table.rules.defaults.len();
         columns.map(|column| has_default(column).then(|| self.default_of(table, column)).transpose()).collect()
     }
@@ -91,7 +93,19 @@ impl Binder<'_> {
     pub(crate) fn default_of(&mut self, table: &Table, column: usize) -> Result<Expr, SqlError> {
         used_by_default(&mut self.depends.used, table, column, self.view);
         let default = table.rules.defaults.get(column).and_then(Option::as_ref);
-        default.map_or(Ok(Expr::NULL), |default| self.default_value(default))
+        self.value_without(default, table.domain(column))
+    }
+
+    /// Returns the value of a column with this default and this domain for which a statement supplies none.
+    pub(crate) fn value_without(
+        &mut self,
+        default: Option<&DefaultValue>,
+        domain: Option<DomainId>,
+    ) -> Result<Expr, SqlError> {
+        let Some(id) = domain else { return default.map_or(Ok(Expr::NULL), |default| self.default_value(default)) };
+        let of_domain = self.view.domain_of(id).and_then(|made| made.default.clone());
+        let value = default.or(of_domain.as_ref()).map_or(Ok(Expr::NULL), |default| self.default_value(default))?;
+        self.constrained(value, None, domain)
     }
 
     /// Returns the bound expression of a default. A default that calls users' functions is bound anew, with the present
@@ -140,10 +154,10 @@ pub fn bind_stored_check(condition: &RowExpression, view: View<'_>) -> Result<()
     })
 }
 
-/// Makes the stored form of an expression that a new definition contains. The names of enumerated types get their
+/// Makes the stored form of an expression that a new definition contains. The names of users' types get their
 /// schemas, and the form keeps the session's styles and the present moment, for which `now` in a literal stands.
 pub(super) fn written(expr: &ast::Expr, view: View<'_>) -> Result<Written, SqlError> {
-    let qualified = if view.enumerations().is_empty() { None } else { view.with_qualified_types(&expr.to_string())? };
+    let qualified = if view.named_types().is_empty() { None } else { view.with_qualified_types(&expr.to_string())? };
     let syntax = qualified.map_or_else(|| Ok(Syntax::new(expr.clone())), |text| parse_expr(&text))?;
     Ok(Written::new(syntax, Styles { moment: Some(now()), ..view.styles }))
 }

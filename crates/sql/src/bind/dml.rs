@@ -195,8 +195,7 @@ impl Binder<'_> {
                 {
                     for (_, field) in fields {
                         let target = *targets.get(exprs.len()).ok_or_else(too_many_values)?;
-                        let column = &table.schema.columns[target];
-                        exprs.push(Some(self.assign(field, &column.name, column.ty)?));
+                        exprs.push(Some(self.assign_to(field, table, target)?));
                     }
                     continue;
                 }
@@ -236,9 +235,8 @@ impl Binder<'_> {
         if is_default(expr) {
             return Ok(None);
         }
-        let column = &table.schema.columns[target];
         let typed = self.plain(expr, scope, "VALUES")?;
-        let assigned = self.assign(typed, &column.name, column.ty);
+        let assigned = self.assign_to(typed, table, target);
         assigned.map(Some).map_err(|error| match expr {
             A::Value(value) if error.position.is_none() => self.locate(error, value.span),
             _ => error,
@@ -260,9 +258,8 @@ impl Binder<'_> {
         check_width(columns.len(), targets.len())?;
         let mut exprs = Vec::with_capacity(columns.len());
         for (at, (column, &target)) in columns.iter().zip(targets).enumerate() {
-            let wanted = &table.schema.columns[target];
-            let typed = Typed::new(Expr::Column(at), column.ty);
-            exprs.push(self.assign(typed, &wanted.name, wanted.ty)?);
+            let typed = Typed::new(Expr::Column(at), column.ty).of_domain(column.domain);
+            exprs.push(self.assign_to(typed, table, target)?);
         }
         Ok(Node::Project(Box::new(node), exprs))
     }
@@ -380,7 +377,6 @@ impl Binder<'_> {
                 let message = format!("multiple assignments to same column \"{name}\"");
                 return Err(SqlError::new(state::SYNTAX_ERROR, message));
             }
-            let ty = table.schema.columns[column].ty;
             let value = match value {
                 NewValue::Expression(value) if is_default(value) && table.is_generated(column) => {
                     generated.push(column);
@@ -393,12 +389,12 @@ impl Binder<'_> {
                 }
                 NewValue::Expression(value) => {
                     let typed = self.plain(value, scope, "UPDATE")?;
-                    self.assign(typed, name, ty).map_err(|error| match value {
+                    self.assign_to(typed, table, column).map_err(|error| match value {
                         A::Value(value) if error.position.is_none() => self.locate(error, value.span),
                         _ => error,
                     })?
                 }
-                NewValue::Bound(typed) => self.assign(typed, name, ty)?,
+                NewValue::Bound(typed) => self.assign_to(typed, table, column)?,
             };
             assignments.push((column, value));
         }

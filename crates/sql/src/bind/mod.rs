@@ -69,6 +69,7 @@ mod dependencies;
 mod direction;
 mod dml;
 mod enclosing;
+mod domain;
 mod enumeration;
 mod errors;
 mod explain;
@@ -129,6 +130,7 @@ pub use ddl::{
     bind_conversion, bind_stored_check, bind_stored_computed, bind_stored_default, define_check, define_default,
     define_generated,
 };
+pub use domain::{bind_stored_domain, constrained, define_domain_check};
 pub(crate) use explain::{explained, planned};
 pub use function::define_function;
 pub use index::{Indexed, define_indexed, define_predicate, label as index_label, retype_indexed};

@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::typed::Typed;
+use crate::catalog::Declared;
 use crate::expr::{Expr, Strictness, can_cast, cast};
 use crate::parse::names::fold;
 use crate::types::{Styles, decode_text, enumeration, is_number, rank, type_name, without_modifier};
@@ -81,10 +82,10 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
 
 impl Binder<'_> {
     /// Returns the type that a type's name means.
-    pub(super) fn data_type(&mut self, ty: &ast::DataType) -> Result<Type, SqlError> {
-        let ty = self.view.data_type(ty)?;
-        self.use_type(ty);
-        Ok(ty)
+    pub(super) fn declared_type(&mut self, ty: &ast::DataType) -> Result<Declared, SqlError> {
+        let declared = self.view.declared_type(ty)?;
+        self.use_type(declared.ty);
+        Ok(declared)
     }
 
     /// Makes the plan depend on the present definition of a type, if the type or its elements are enumerated.

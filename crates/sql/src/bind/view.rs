@@ -65,7 +65,7 @@ pub(crate) fn define_view(
         relations.extend(used.views.iter().map(|view| view.name.clone()));
         let written: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
         let query = if names.is_empty() { Syntax::new(query) } else { with_column_names(&query, &written)? };
-        let qualified = match used.enumerations.is_empty() {
+        let qualified = match used.enumerations.is_empty() && used.domains.is_empty() {
             true => None,
             false => view.with_qualified_types(&restored(query.to_string()))?,
         };
@@ -170,7 +170,7 @@ impl Binder<'_> {
         (self.source, self.parameters.variables, self.called) = (source, variables, called);
         let bound = bound?;
         check_types(view, &bound.columns)?;
-        let columns = view.columns.iter().map(|column| (column.name.clone(), column.ty));
+        let columns = view.columns.iter().cloned();
         let columns = OutputColumn::of_relation(self.view.catalog.number(&view.name), columns);
         let (schema, name) = schema::split(&view.name);
         let mut from = self.rows_item(bound.node, None, columns, Some(name.to_owned()), alias)?;

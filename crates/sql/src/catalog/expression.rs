@@ -94,6 +94,22 @@ impl DefaultValue {
         }
     }
 
+    /// Returns the expression, or `None` if the value comes from a sequence.
+    pub fn written(&self) -> Option<&Written> {
+        match &self.source {
+            DefaultSource::Written(written, _) => Some(written),
+            DefaultSource::NextValue(_) => None,
+        }
+    }
+
+    /// Returns the expression, to change it. Returns `None` if the value comes from a sequence.
+    pub fn written_mut(&mut self) -> Option<&mut Written> {
+        match &mut self.source {
+            DefaultSource::Written(written, _) => Some(written),
+            DefaultSource::NextValue(_) => None,
+        }
+    }
+
     /// Whether the value calls the function of this key.
     pub fn calls(&self, key: &str) -> bool {
         let keys = || self.calling().into_iter().flat_map(|(written, _)| &written.functions).flat_map(|(_, keys)| keys);

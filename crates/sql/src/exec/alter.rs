@@ -10,9 +10,9 @@ use super::generated;
 use super::index::with_labels;
 use super::rebuild::NewColumn;
 use super::triggers::{self, rename_in_triggers};
-use crate::bind::{bind_conversion, define_default, with_column_names};
+use crate::bind::{bind_conversion, constrained, define_default, with_column_names};
 use crate::catalog::sequence::Sequence;
-use crate::catalog::{Part, Table, check_column_name, column_of, rename_comment};
+use crate::catalog::{Declared, Part, Table, check_column_name, column_of, rename_comment};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::parse::names::{fold, object_name};
@@ -155,7 +155,8 @@ impl Ddl<'_> {
         for option in &column.options {
             self.add_column_constraint(&mut draft, column, option)?;
         }
-        let added = self.added_column(table, draft.rules.defaults.last().and_then(Option::as_ref))?;
+        let at = draft.visible() - 1;
+        let added = self.added_column(table, draft.rules.defaults[at].clone(), draft.rules.domain(at))?;
         let columns = kept(table).chain([added]).collect();
         let mut changed = self.rebuilt(table, draft, columns)?;
         for option in &column.options {
@@ -443,8 +444,12 @@ impl Ddl<'_> {
     ) -> Result<(), Fail> {
         let old = &table.schema.columns[at];
         let name = &old.name;
-        let ty = self.view().data_type(ty)?;
+        let Declared { ty, domain } = self.view().declared_type(ty)?;
         self.keep_type(ty)?;
+        self.keep_domain(domain)?;
+        if domain.is_some() && (table.is_generated(at) || table.rules.identities.iter().any(|(column, _)| *column == at)) {
+            return Err(unsupported("a generated or identity column of a domain").into());
+        }
         if table.rules.checks.iter().any(|check| check.condition.looks_at(at)) {
             let what = "changing the type of a column that a CHECK constraint looks at";
             return Err(unsupported(what).hint("Drop the constraint, and add it again afterwards.").into());
@@ -488,6 +493,8 @@ impl Ddl<'_> {
         self.retype_generated(&mut draft, at, ty)?;
         self.retype_hidden(table, &mut draft, at, ty)?;
         draft.schema.columns[at].ty = ty;
+        draft.rules.set_domain(at, domain);
+        let value = constrained(value, domain, self.view())?;
         let mut columns: Vec<_> = kept(table).collect();
         columns[at] = NewColumn::Computed(value);
         let changed = self.rebuilt(table, draft, columns)?;

@@ -217,6 +217,11 @@ impl Expr {
                 if equal { Value::Null } else { left }
             }
             Expr::Call(function, arguments) => return function.call(arguments, env, row),
+            Expr::Domain(expr, domain) => {
+                let value = expr.eval(env, row)?;
+                domain.check(&value, env)?;
+                value
+            }
             Expr::Cast(expr, from, to, strictness) => {
                 let value = expr.eval(env, row)?;
                 // A byte becomes three digits at the most.

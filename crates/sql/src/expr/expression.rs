@@ -1,7 +1,8 @@
 //! Bound expressions.
 
-use super::{Arithmetic, Comparison, Function, Invocation, Strictness, Subquery};
+use super::{Arithmetic, BoundDomain, Comparison, Function, Invocation, Strictness, Subquery};
 use hotrow_storage::{Type, Value};
+use hotrow_sync::Arc;
 
 /// A LIKE or ILIKE of a text with a pattern.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +76,8 @@ pub enum Expr {
     Call(Function, Vec<Expr>),
     /// A cast from the first type to the second.
     Cast(Box<Expr>, Type, Type, Strictness),
+    /// The same value, which has to satisfy the constraints of a domain.
+    Domain(Box<Expr>, Arc<BoundDomain>),
     /// A subquery.
     Subquery(Box<Subquery>),
     /// A call of a user's function.
@@ -97,7 +100,7 @@ impl Expr {
             Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => Vec::new(),
             Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter().collect(),
             Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
-            Expr::Cast(expr, ..) => vec![expr],
+            Expr::Cast(expr, ..) | Expr::Domain(expr, _) => vec![expr],
             Expr::Same(pair, _) | Expr::Compare(_, pair, _) | Expr::NullIf(pair, _) => vec![&pair.0, &pair.1],
             Expr::Arithmetic(_, pair) | Expr::Concat(pair) => vec![&pair.0, &pair.1],
             Expr::In(expr, list, _) => std::iter::once(&**expr).chain(list).collect(),
@@ -117,7 +120,7 @@ impl Expr {
             Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => Vec::new(),
             Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter_mut().collect(),
             Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
-            Expr::Cast(expr, ..) => vec![expr],
+            Expr::Cast(expr, ..) | Expr::Domain(expr, _) => vec![expr],
             Expr::Same(pair, _) | Expr::Compare(_, pair, _) | Expr::NullIf(pair, _) => {
                 let (left, right) = &mut **pair;
                 vec![left, right]

@@ -31,6 +31,7 @@ mod cursor;
 pub mod cursors;
 pub mod database;
 pub mod definition;
+pub mod domain;
 pub mod enumeration;
 mod explain;
 pub mod grouping;

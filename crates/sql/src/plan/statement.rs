@@ -6,6 +6,7 @@ use super::node::Node;
 use super::procedure::Call;
 use crate::catalog::expected::Expected;
 use crate::catalog::{Used, is_temporary};
+use crate::types::DomainId;
 use crate::depth::Syntax;
 use crate::parse::ExplainOptions;
 use crate::parse::cursors::DeclareCursor;
@@ -56,6 +57,8 @@ pub struct CreateAs {
     pub create: Syntax<ast::CreateTable>,
     /// The columns of the table, which are those of the query.
     pub columns: Vec<Column>,
+    /// The domain of each column, if the column has one.
+    pub domains: Vec<Option<DomainId>>,
     /// The query for the rows.
     pub query: Node,
     /// The name of the statement for messages: `CREATE TABLE AS` or `SELECT INTO`.

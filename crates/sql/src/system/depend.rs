@@ -1,6 +1,7 @@
 //! `pg_depend`: the objects that are dropped with another object, or that prevent its drop.
 
 use super::describe::{self, Constraint};
+use super::domains;
 use super::objects::{self, PG_CLASS};
 use super::relation::{Rows, oid, text};
 use super::routines;
@@ -10,12 +11,12 @@ use crate::context::SessionContext;
 use hotrow_storage::{IndexRef, Value};
 
 /// The numbers of the catalogs whose objects depend on others.
-const PG_CONSTRAINT: u32 = 2606;
+pub(super) const PG_CONSTRAINT: u32 = 2606;
 const PG_ATTRDEF: u32 = 2604;
 const PG_PROC: u32 = 1255;
 
 /// An object: the number of its catalog, its own number, and its column, which is zero for the object itself.
-type Address = (u32, u32, usize);
+pub(super) type Address = (u32, u32, usize);
 
 fn push(rows: &mut Rows<'_>, object: Address, on: Address, kind: &'static str) {
     rows.push(vec![
@@ -47,6 +48,9 @@ pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
             let object = (PG_PROC, routines::number_of(context, &procedure.key), 0);
             push(rows, object, (PG_CLASS, context.shared().catalog().number(name), 0), "n");
         }
+    }
+    for (object, on, kind) in domains::dependencies(context) {
+        push(rows, object, on, kind);
     }
     for sequence in context.view().sequences() {
         let number = context.shared().catalog().number(&sequence.name);

@@ -1,8 +1,9 @@
 //! Definitions as SQL text: the results of `pg_get_indexdef` and similar functions.
 
+use super::domains;
 use super::objects::{self, Kind, Object};
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction};
-use crate::catalog::{RowExpression, Table, View};
+use crate::catalog::{DefaultValue, RowExpression, Table, View};
 use crate::context::SessionContext;
 use crate::expr::{Expr, Function, SequenceFunction, Strictness, shown, shown_as};
 use crate::schema::quoted;
@@ -44,11 +45,14 @@ pub(super) fn columns(table: &Table, positions: &[usize]) -> String {
 
 /// Returns a column's DEFAULT as SQL, or `None` if it has none.
 pub(super) fn default(context: &SessionContext, table: &Table, column: usize) -> Option<String> {
-    let default = table.rules.defaults.get(column)?.as_ref()?;
+    of_default(context, table.rules.defaults.get(column)?.as_ref()?, table.schema.columns[column].ty)
+}
+
+/// Returns a DEFAULT of a type as SQL, or `None` if it is NULL.
+pub(super) fn of_default(context: &SessionContext, default: &DefaultValue, ty: Type) -> Option<String> {
     if let Some((written, _)) = default.calling() {
         return Some(super::view_text::expression(written, context.view()));
     }
-    let ty = table.schema.columns[column].ty;
     let read = |(text, styles)| decode_text(without_modifier(ty), text, styles).ok();
     if let Some(value) = default.literal().and_then(read) {
         return Some(constant(&value, ty, context));
@@ -255,14 +259,15 @@ pub(super) fn method(table: &Table, index: IndexRef) -> &'static str {
 /// Returns the definition of the constraint with this OID as SQL, or `None` if there is no such constraint.
 pub(crate) fn constraint_definition(context: &SessionContext, number: u32) -> Option<String> {
     let tables = context.view().tables();
-    tables.iter().find_map(|table| {
+    let of_table = tables.iter().find_map(|table| {
         let of_number =
             |(name, _): &(&str, Constraint<'_>)| objects::number_of_constraint(context, table, name) == number;
         constraints(table)
             .into_iter()
             .find(of_number)
             .map(|(_, constraint)| of_constraint(context.view(), table, &constraint))
-    })
+    });
+    of_table.or_else(|| domains::constraint_definition(context, number))
 }
 
 /// Returns the definition of a constraint as SQL.

@@ -13,6 +13,7 @@
 //! | `operator_classes` | rows of `pg_opclass` |
 //! | `other_types` | types that only columns of catalogs have |
 //! | `depend` | rows of `pg_depend` |
+//! | `domains` | domains in `pg_catalog` and `information_schema` |
 //! | `comments` | `pg_description` |
 //! | `objects` | the objects of the database with their OIDs |
 //! | `routines` | procedures, functions and triggers, in rows and as SQL |
@@ -23,6 +24,7 @@ mod comments;
 mod contention;
 mod depend;
 mod describe;
+mod domains;
 mod information_schema;
 mod objects;
 mod operator_classes;

@@ -8,7 +8,7 @@ use super::all;
 use super::other_types::{OTHERS, functions};
 use super::relation::SystemRelation;
 use crate::OutputColumn;
-use crate::catalog::Table;
+use crate::catalog::{Declared, Table};
 use crate::catalog::view::StoredView;
 use crate::context::SessionContext;
 use crate::parse::written_name;
@@ -282,37 +282,39 @@ pub(crate) fn number_of_type(context: &SessionContext, name: &str) -> Option<u32
     };
     let made = || made_type(context, std::slice::from_ref(&plain));
     by_name.or_else(array).or_else(made).or_else(|| {
-        let ty = crate::parse::parse_type(name).and_then(|ty| context.view().data_type(&ty)).ok()?;
-        Some(type_oid(ty))
+        let declared = crate::parse::parse_type(name).and_then(|ty| context.view().declared_type(&ty)).ok()?;
+        Some(number_of(declared))
     })
 }
 
-/// Returns the OID of the enumerated type with this name, which is given in parts. A name with `_` in front means the
+/// Returns the OID of a declared type: that of its domain, if it has one.
+pub(super) fn number_of(declared: Declared) -> u32 {
+    declared.domain.map_or_else(|| type_oid(declared.ty), |domain| domain.0)
+}
+
+/// Returns the OID of the user's type with this name, which is given in parts. A name with `_` in front means the
 /// array type. Returns `None` if there is no such type.
 fn made_type(context: &SessionContext, parts: &[String]) -> Option<u32> {
     let view = context.view();
     let array = || {
         let (name, schema) = parts.split_last()?;
         let element = [schema, &[name.strip_prefix('_')?.to_owned()]].concat();
-        view.named_enumeration(&element).map(|made| made.definition.oids[1])
+        view.named_type(&element).map(|made| made.oids()[1])
     };
-    view.named_enumeration(parts).map(|made| made.definition.oids[0]).or_else(array)
+    view.named_type(parts).map(|made| made.oids()[0]).or_else(array)
 }
 
-/// Returns the name of the type with this OID in SQL, or `None` if there is no such type. The name of an enumerated
-/// type contains its schema if the search path does not find the type.
+/// Returns the name of the type with this OID in SQL, or `None` if there is no such type. The name of a user's type
+/// contains its schema if the search path does not find the type.
 pub(super) fn type_of_number(context: &SessionContext, number: u32) -> Option<String> {
-    let made = || match context.view().type_of_oid(number, -1)? {
-        Type::Array(element) => type_of_number(context, type_oid(element.ty())).map(|name| format!("{name}[]")),
-        Type::Enum(id) => {
-            let made = context.view().enumeration_of(id)?;
-            let (within, name) = schema::split(&made.name);
-            let found = context.view().named_enumeration(&[name.to_owned()]);
-            let is_visible = found.is_some_and(|found| Arc::ptr_eq(&found, &made));
-            let name = schema::quoted(name);
-            Some(if is_visible { name } else { format!("{}.{name}", schema::quoted(within)) })
-        }
-        _ => None,
+    let made = || {
+        let made = context.view().named_types().into_iter().find(|made| made.oids().contains(&number))?;
+        let (within, name) = schema::split(made.name());
+        let found = context.view().named_type(&[name.to_owned()]);
+        let is_visible = found.is_some_and(|found| found.oids() == made.oids());
+        let name = schema::quoted(name);
+        let name = if is_visible { name } else { format!("{}.{name}", schema::quoted(within)) };
+        Some(if made.oids()[1] == number { format!("{name}[]") } else { name })
     };
     let known = TYPES.iter().chain(&OTHERS).find_map(|known| match number {
         _ if known.number == number => Some(known.sql.to_owned()),
