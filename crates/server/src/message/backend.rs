@@ -183,7 +183,7 @@ fn info(severity: &str, error: &SqlError) -> ErrorInfo {
         info.schema = Some(clean(&subject.schema)).filter(|schema| !schema.is_empty());
         info.table = Some(clean(&subject.table)).filter(|table| !table.is_empty());
         info.column = subject.column.as_deref().map(clean);
-        info.datatype_name = subject.datatype.as_deref().map(clean);
+        info.datatype = subject.datatype.as_deref().map(clean);
         info.constraint = subject.constraint.as_deref().map(clean);
     }
     info

@@ -7,7 +7,7 @@ use super::surroundings::Surroundings;
 use super::typed::Typed;
 use crate::catalog::view::Meanings;
 use crate::catalog::{
-    Computed, DefaultSource, DefaultValue, Mentioned, RowExpression, Table, Used, View, Written, visible_columns,
+    Computed, Declared, DefaultSource, DefaultValue, Mentioned, RowExpression, Table, Used, View, Written, visible_columns,
 };
 use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
@@ -133,7 +133,7 @@ impl Binder<'_> {
             }
             _ => error,
         })?;
-        as_written(&typed, ty).map_or_else(|| self.assign(typed, column, ty), Ok).map_err(default_mismatch)
+        as_written(&typed, ty).map_or_else(|| self.assign(typed, column, ty.into()), Ok).map_err(default_mismatch)
     }
 }
 
@@ -203,13 +203,13 @@ pub fn bind_conversion(
     expr: &ast::Expr,
     table: &Table,
     column: &str,
-    ty: Type,
+    to: Declared,
     view: View<'_>,
 ) -> Result<Expr, SqlError> {
     with_room(|| {
         let mut binder = Binder::new("", 0, view, Vec::new());
         let typed = binder.plain(expr, &Scope::table(table, None), "transform expressions")?;
-        binder.assign(typed, column, ty)
+        binder.assign(typed, column, to)
     })
 }
 
@@ -312,7 +312,7 @@ fn bind_generated(
 ) -> Result<(Expr, Vec<usize>), SqlError> {
     let mut binder = binder_of(expression, view);
     let typed = binder.plain(&expression.syntax, scope, "column generation expressions").map_err(system_column)?;
-    let bound = binder.assign(typed, column, ty).map_err(default_mismatch)?;
+    let bound = binder.assign(typed, column, ty.into()).map_err(default_mismatch)?;
     Ok(with_own_numbers(bound))
 }
 

@@ -48,9 +48,8 @@ impl Binder<'_> {
     /// Casts an expression to the type of a table's column, as INSERT and UPDATE do, and makes it a value of the
     /// column's domain.
     pub(super) fn assign_to(&mut self, typed: Typed, table: &Table, at: usize) -> Result<Expr, SqlError> {
-        let (column, from) = (&table.schema.columns[at], typed.domain);
-        let value = self.assign(typed, &column.name, column.ty)?;
-        self.constrained(value, from, table.domain(at))
+        let column = &table.schema.columns[at];
+        self.assign(typed, &column.name, Declared { ty: column.ty, domain: table.domain(at) })
     }
 }
 

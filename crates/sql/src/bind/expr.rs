@@ -417,27 +417,32 @@ impl Binder<'_> {
             _ => self.expr(expr, scope)?,
         };
         let from = typed.domain;
-        let typed = self.cast_typed(typed, expr, to.ty)?;
+        let typed = self.cast_typed(typed, expr, to)?;
         let value = self.constrained(typed.expr, from, to.domain)?;
         Ok(Typed { expr: value, domain: to.domain, ..typed })
     }
 
     /// Casts an expression, which was bound from `expr`, to a type.
-    fn cast_typed(&mut self, typed: Typed, expr: &A, to: Type) -> Result<Typed, SqlError> {
+    fn cast_typed(&mut self, typed: Typed, expr: &A, to: Declared) -> Result<Typed, SqlError> {
         let span = match expr {
             A::Value(value) => value.span,
             _ => sqlparser::tokenizer::Span::empty(),
         };
         if let Some(from) = typed.ty
-            && from == to
+            && from == to.ty
         {
             return Ok(typed);
         }
-        let expr = self.coerce(typed, to, Strictness::Explicit).map_err(|error| match error.state {
+        let (from, of) = (typed.ty, typed.domain);
+        let expr = self.coerce(typed, to.ty, Strictness::Explicit).map_err(|error| match error.state {
+            state::CANNOT_COERCE if of.is_some() || to.domain.is_some() => {
+                let (from, to) = (self.view.shown_type(from, of), self.view.shown_type(Some(to.ty), to.domain));
+                SqlError::new(error.state, format!("cannot cast type {from} to {to}"))
+            }
             state::CANNOT_COERCE => error,
             _ => self.locate(error, span),
         })?;
-        Ok(Typed::new(expr, to))
+        Ok(Typed::new(expr, to.ty))
     }
 
     fn case(

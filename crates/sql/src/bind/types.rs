@@ -160,22 +160,22 @@ impl Binder<'_> {
         }
     }
 
-    /// Casts an expression to the type of a column, as INSERT and UPDATE do.
-    pub(crate) fn assign(&mut self, typed: Typed, column: &str, to: Type) -> Result<Expr, SqlError> {
-        let from = typed.ty;
-        if let Some(from) = from
-            && !can_cast(from, to, Strictness::Assignment)
+    /// Casts an expression to the type of a column, as INSERT and UPDATE do, and makes it a value of the column's
+    /// domain.
+    pub(crate) fn assign(&mut self, typed: Typed, column: &str, to: Declared) -> Result<Expr, SqlError> {
+        if let Some(from) = typed.ty
+            && !can_cast(from, to.ty, Strictness::Assignment)
         {
             let message = format!(
                 "column \"{column}\" is of type {} but expression is of type {}",
-                type_name(Some(to)),
-                type_name(Some(from))
+                self.view.shown_type(Some(to.ty), to.domain),
+                self.view.shown_type(Some(from), typed.domain)
             );
             let error = SqlError::new(state::DATATYPE_MISMATCH, message)
                 .hint("You will need to rewrite or cast the expression.");
             return Err(self.locate_at(error, typed.at));
         }
-        self.coerce(typed, to, Strictness::Assignment)
+        self.coerce_to(typed, to, Strictness::Assignment)
     }
 
     /// Casts an expression to boolean. Errors name the place of the expression as `place`, which is PostgreSQL's name

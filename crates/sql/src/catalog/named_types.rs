@@ -8,7 +8,7 @@ use crate::error::unsupported;
 use crate::parse::data_type_among;
 use crate::parse::enumeration::with_type_names;
 use crate::schema;
-use crate::types::{DomainId, enumeration, from_oid};
+use crate::types::{DomainId, enumeration, from_oid, type_name};
 use hotrow_storage::{EnumId, Type};
 use hotrow_sync::Arc;
 use sqlparser::ast;
@@ -135,6 +135,11 @@ impl View<'_> {
     pub fn declared(&self, ty: Type, domain: Option<DomainId>) -> Declared {
         let made = domain.and_then(|id| self.domain_of(id));
         Declared { ty: made.map_or(ty, |made| made.ty), domain }
+    }
+
+    /// Returns the name of a type for messages: that of its domain, if it has one. Without a type, it is `unknown`.
+    pub fn shown_type(&self, ty: Option<Type>, domain: Option<DomainId>) -> String {
+        domain.and_then(|id| self.domain_of(id)).map_or_else(|| type_name(ty), |made| made.shown())
     }
 
     /// Returns a text in which the names of users' types have their schemas, so that the text means the same types

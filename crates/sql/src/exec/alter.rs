@@ -461,16 +461,19 @@ impl Ddl<'_> {
                 let detail = format!("Column \"{name}\" is a generated column.");
                 return Err(SqlError::new(state::INVALID_COLUMN_DEFINITION, message).detail(detail).into());
             }
-            Some(using) => bind_conversion(using, table, name, ty, self.view())?,
+            Some(using) => bind_conversion(using, table, name, Declared { ty, domain }, self.view())?,
             None => Expr::Column(at).assigned(old.ty, ty).ok_or_else(|| {
-                let message = format!("column \"{name}\" cannot be cast automatically to type {}", type_name(Some(ty)));
+                let shown = self.view().shown_type(Some(ty), domain);
+                let message = format!("column \"{name}\" cannot be cast automatically to type {shown}");
                 let error = SqlError::new(state::DATATYPE_MISMATCH, message);
                 if table.is_generated(at) {
                     return error;
                 }
-                error.hint(format!("You might need to specify \"USING {name}::{}\".", type_name(Some(ty))))
+                error.hint(format!("You might need to specify \"USING {name}::{shown}\"."))
             })?,
         };
+        // USING has its value checked; any other value is checked here.
+        let value = if using.is_none() { constrained(value, domain, self.view())? } else { value };
         let mut draft = self.draft(table);
         let is_identity = draft.rules.identities.iter().any(|(identity, _)| *identity == at);
         if is_identity {
@@ -484,7 +487,7 @@ impl Ddl<'_> {
         }
         if let Some(default) = &mut draft.rules.defaults[at] {
             if !can_cast(old.ty, ty, Strictness::Assignment) {
-                let to = type_name(Some(ty));
+                let to = self.view().shown_type(Some(ty), domain);
                 let message = format!("default for column \"{name}\" cannot be cast automatically to type {to}");
                 return Err(SqlError::new(state::DATATYPE_MISMATCH, message).into());
             }
@@ -494,7 +497,6 @@ impl Ddl<'_> {
         self.retype_hidden(table, &mut draft, at, ty)?;
         draft.schema.columns[at].ty = ty;
         draft.rules.set_domain(at, domain);
-        let value = constrained(value, domain, self.view())?;
         let mut columns: Vec<_> = kept(table).collect();
         columns[at] = NewColumn::Computed(value);
         let changed = self.rebuilt(table, draft, columns)?;

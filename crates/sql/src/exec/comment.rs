@@ -2,7 +2,7 @@
 
 use super::Fail;
 use super::ddl::Ddl;
-use super::domain::constraint_of;
+use super::domain::{constraint_of, no_domain};
 use super::triggers::undefined_trigger;
 use crate::catalog::domain::Domain;
 use crate::catalog::enumeration::EnumType;
@@ -67,7 +67,10 @@ impl Ddl<'_> {
                 }
             }
             Commented::Domain(name) => {
-                let made = self.owned_domain(name)?;
+                let made = match self.owned_type(name)? {
+                    NamedType::Domain(made) => made,
+                    NamedType::Enumeration(_) => return Err(no_domain(&format!("\"{name}\"")).into()),
+                };
                 self.publish_domain(Domain { comment: text.map(str::to_owned), ..(*made).clone() });
             }
             Commented::DomainConstraint(constraint, name) => {

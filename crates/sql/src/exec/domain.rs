@@ -282,7 +282,8 @@ fn violated(table: &Table, at: usize, what: &str) -> SqlError {
     SqlError::new(state, message).about_column(table.name(), column)
 }
 
-fn no_domain(name: &str) -> SqlError {
+/// Returns the error 42809 for a type that is no domain.
+pub(super) fn no_domain(name: &str) -> SqlError {
     SqlError::new(state::WRONG_OBJECT_TYPE, format!("{name} is not a domain"))
 }
 

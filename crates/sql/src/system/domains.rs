@@ -78,7 +78,9 @@ pub(super) fn types(context: &SessionContext, rows: &mut Rows<'_>) {
             ("typinput", text("domain_in")),
             ("typreceive", text("domain_recv")),
         ];
-        own.extend(default(context, &domain).map(|default| ("typdefault", text(default))));
+        if let Some(default) = default(context, &domain) {
+            own.extend([("typdefaultbin", text(&default)), ("typdefault", text(default))]);
+        }
         rows.push([common_of_type(namespace, functions), own].concat());
         let mut of_array = array_type(namespace, array, name, number);
         of_array.push(("typcollation", oid(collation(domain.ty))));
