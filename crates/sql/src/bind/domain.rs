@@ -41,6 +41,7 @@ impl Binder<'_> {
     /// Casts an expression to a declared type, and makes it a value of the type's domain.
     pub(crate) fn coerce_to(&mut self, typed: Typed, to: Declared, strictness: Strictness) -> Result<Expr, SqlError> {
         let from = typed.domain;
+        self.parameters.note_domain(&typed.expr, to.domain);
         let value = self.coerce(typed, to.ty, strictness)?;
         self.constrained(value, from, to.domain)
     }

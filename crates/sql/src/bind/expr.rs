@@ -417,6 +417,7 @@ impl Binder<'_> {
             _ => self.expr(expr, scope)?,
         };
         let from = typed.domain;
+        self.parameters.note_domain(&typed.expr, to.domain);
         let typed = self.cast_typed(typed, expr, to)?;
         let value = self.constrained(typed.expr, from, to.domain)?;
         Ok(Typed { expr: value, domain: to.domain, ..typed })

@@ -6,7 +6,7 @@ use super::node::Node;
 use super::procedure::Call;
 use crate::catalog::expected::Expected;
 use crate::catalog::{Used, is_temporary};
-use crate::types::DomainId;
+use crate::types::{DomainId, oid};
 use crate::depth::Syntax;
 use crate::parse::ExplainOptions;
 use crate::parse::cursors::DeclareCursor;
@@ -184,6 +184,8 @@ pub struct Statement {
     pub(crate) declared: Vec<Option<Type>>,
     /// The inferred types of the parameters.
     pub(crate) params: Vec<Type>,
+    /// The parameters that are values for a domain, by their positions, each with the domain.
+    pub(crate) domains: Vec<(usize, DomainId)>,
     /// The columns of the result; `None` if the statement has no result.
     pub(crate) columns: Option<Vec<OutputColumn>>,
     /// The plan.
@@ -211,6 +213,7 @@ impl Statement {
             sql: query.sql.clone(),
             declared: query.declared.clone(),
             params: query.params.clone(),
+            domains: query.domains.clone(),
             columns: None,
             used: query.used.clone(),
             tokens,
@@ -235,6 +238,7 @@ impl Statement {
             sql: statement.sql.clone(),
             declared: statement.declared.clone(),
             params: statement.params.clone(),
+            domains: statement.domains.clone(),
             columns: Some(vec![options.column()]),
             used: statement.used.clone(),
             tokens: statement.tokens.clone(),
@@ -273,6 +277,16 @@ impl Statement {
     /// Returns the types of the parameters `$1`, `$2`, ….
     pub fn param_types(&self) -> &[Type] {
         &self.params
+    }
+
+    /// Returns the OIDs of the types of the parameters `$1`, `$2`, …. A parameter that is a value for a domain has the
+    /// domain's.
+    pub fn param_oids(&self) -> Vec<u32> {
+        let mut oids: Vec<_> = self.params.iter().map(|ty| oid(*ty)).collect();
+        for (at, domain) in &self.domains {
+            oids[*at] = domain.0;
+        }
+        oids
     }
 
     /// Returns the columns of the result, or `None` if the statement has no result.

@@ -8,7 +8,7 @@ use super::all;
 use super::other_types::{OTHERS, functions};
 use super::relation::SystemRelation;
 use crate::OutputColumn;
-use crate::catalog::{Declared, Table};
+use crate::catalog::{Declared, NamedType, Table};
 use crate::catalog::view::StoredView;
 use crate::context::SessionContext;
 use crate::parse::written_name;
@@ -308,12 +308,10 @@ fn made_type(context: &SessionContext, parts: &[String]) -> Option<u32> {
 /// contains its schema if the search path does not find the type.
 pub(super) fn type_of_number(context: &SessionContext, number: u32) -> Option<String> {
     let made = || {
-        let made = context.view().named_types().into_iter().find(|made| made.oids().contains(&number))?;
+        let made = made_by_number(context, number)?;
         let (within, name) = schema::split(made.name());
-        let found = context.view().named_type(&[name.to_owned()]);
-        let is_visible = found.is_some_and(|found| found.oids() == made.oids());
         let name = schema::quoted(name);
-        let name = if is_visible { name } else { format!("{}.{name}", schema::quoted(within)) };
+        let name = if is_found(context, &made) { name } else { format!("{}.{name}", schema::quoted(within)) };
         Some(if made.oids()[1] == number { format!("{name}[]") } else { name })
     };
     let known = TYPES.iter().chain(&OTHERS).find_map(|known| match number {
@@ -322,6 +320,23 @@ pub(super) fn type_of_number(context: &SessionContext, number: u32) -> Option<St
         _ => None,
     });
     known.or_else(made)
+}
+
+/// Returns the type of a user with this OID, or whose array type has it.
+fn made_by_number(context: &SessionContext, number: u32) -> Option<NamedType> {
+    context.view().named_types().into_iter().find(|made| made.oids().contains(&number))
+}
+
+/// Whether the search path finds a type.
+fn is_found(context: &SessionContext, made: &NamedType) -> bool {
+    let found = context.view().named_type(&[schema::plain(made.name()).to_owned()]);
+    found.is_some_and(|found| found.oids() == made.oids())
+}
+
+/// Whether the type with this OID is visible by its name alone. Returns `None` if there is no such type.
+pub(crate) fn is_visible_type(context: &SessionContext, number: u32) -> Option<bool> {
+    let is_known = TYPES.iter().chain(&OTHERS).any(|known| known.number == number || known.array == number);
+    if is_known { Some(true) } else { made_by_number(context, number).map(|made| is_found(context, &made)) }
 }
 
 /// Returns the name of the object with this OID, or its number if there is no such object.

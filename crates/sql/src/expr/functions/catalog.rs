@@ -86,6 +86,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "format_type" => overloads![FormatType(Int4, Int4) -> Text],
         "pg_get_userbyid" => overloads![UserById(Int4) -> Type::Name],
         "pg_table_is_visible" => overloads![IsVisible(Int4) -> Bool],
+        "pg_type_is_visible" => overloads![TypeIsVisible(Int4) -> Bool],
         "pg_function_is_visible" => overloads![RoutineIsVisible(Int4) -> Bool],
         "pg_get_expr" => overloads![Expression(Text, Int4) -> Text, Expression(Text, Int4, Bool) -> Text],
         "pg_get_indexdef" => {
@@ -132,14 +133,13 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-/// Returns the overloads of the function with this name, which asks whether an object other than a relation is visible.
+/// Returns the overloads of the function with this name, which asks whether an object is visible that is always visible here.
 fn of_visibility(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int4};
     of_each!(
         name,
         AnyIsVisible,
         [
-            "pg_type_is_visible",
             "pg_opclass_is_visible",
             "pg_operator_is_visible",
             "pg_collation_is_visible",
@@ -257,6 +257,7 @@ impl CatalogFunction {
             CatalogFunction::UserById => Ok(Value::text("postgres")),
             CatalogFunction::IsVisible => Ok(answer(system::is_visible(context, number))),
             CatalogFunction::RoutineIsVisible => Ok(answer(system::is_visible_routine(context, number))),
+            CatalogFunction::TypeIsVisible => Ok(answer(system::is_visible_type(context, number))),
             CatalogFunction::AnyIsVisible(_) | CatalogFunction::Privilege(_) => Ok(Value::Bool(true)),
             CatalogFunction::IsInRecovery => Ok(Value::Bool(false)),
             CatalogFunction::Expression => {

@@ -139,6 +139,7 @@ const NAMES: &[&str] = &[
     "pg_get_expr",
     "pg_get_indexdef",
     "pg_get_constraintdef",
+    "pg_type_is_visible",
     "pg_get_viewdef",
     "pg_get_functiondef",
     "pg_get_function_sqlbody",
