@@ -343,11 +343,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// Makes the values of the slots from `first` on those of these domains.
-    fn restrict(
-        &mut self,
-        first: usize,
-        domains: impl IntoIterator<Item = Option<DomainId>>,
-    ) -> Result<(), SqlError> {
+    fn restrict(&mut self, first: usize, domains: impl IntoIterator<Item = Option<DomainId>>) -> Result<(), SqlError> {
         for (slot, domain) in (first..).zip(domains) {
             if let Some(domain) = bound_domain(domain, self.view, &mut self.body.used)? {
                 self.variables.restrict(slot, domain);

@@ -7,7 +7,8 @@ use super::surroundings::Surroundings;
 use super::typed::Typed;
 use crate::catalog::view::Meanings;
 use crate::catalog::{
-    Computed, Declared, DefaultSource, DefaultValue, Mentioned, RowExpression, Table, Used, View, Written, visible_columns,
+    Computed, Declared, DefaultSource, DefaultValue, Mentioned, RowExpression, Table, Used, View, Written,
+    visible_columns,
 };
 use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};

@@ -2,12 +2,12 @@
 
 use super::binder::Binder;
 use super::catalog::registry;
+use super::domain::common_domain;
 use super::errors::no_operator;
 use super::json::{is_jsonpath, json_operator};
 use super::rows::parts_of_row;
 use super::scope::Scope;
 use super::typed::{NOWHERE, Typed};
-use super::domain::common_domain;
 use crate::catalog::Declared;
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Function, JsonFunction, Like, Strictness};

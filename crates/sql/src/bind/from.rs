@@ -3,9 +3,9 @@
 //! A name in FROM is a query of WITH, a system relation, a view, a sequence or a table; [`Binder::named_item`] decides
 //! which.
 
-use super::domain::common_domain;
 use super::binder::Binder;
 use super::condition::conjuncts;
+use super::domain::common_domain;
 use super::group::{Group, Item, OuterJoin, Shown, Source};
 use super::query::{Bound, From, Locking};
 use super::scope::{Found, Level, Named, Relation, Scope};

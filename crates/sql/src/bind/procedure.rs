@@ -10,10 +10,11 @@ use super::typed::Typed;
 use crate::catalog::procedure::{Argument, Procedure};
 use crate::catalog::search_path::path_of_body;
 use crate::catalog::trigger::Trigger;
-use crate::catalog::{Declared, DefaultValue, View};
+use crate::catalog::{Declared, DefaultValue, NamedType, View};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
 use crate::opaque::Opaque;
+use crate::parse::enumeration::type_names;
 use crate::parse::names::{fold, name_parts};
 use crate::parse::procedure::{ArgumentMode, ArgumentSyntax};
 use crate::plan::{Body, BodyLink, Call, Callee, Plan};
@@ -48,6 +49,10 @@ pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<A
             Some(expr) => {
                 let of = view.declared(ty, domain).ty;
                 let default = define_default(expr, argument.name.as_deref().unwrap_or("argument"), of, view)?;
+                let types = type_names(&expr.to_string())?;
+                if types.iter().any(|name| matches!(view.named_type(&name.parts), Some(NamedType::Domain(_)))) {
+                    return Err(unsupported("a cast to a domain in the default of an argument"));
+                }
                 if default.calling().is_some() {
                     return Err(unsupported("a user's function in the default of an argument"));
                 }

@@ -1,10 +1,10 @@
 //! The columns of rows: those of a table or view whose name stands for a type, and those of a function's result.
 
-use crate::{OutputColumn, SqlError};
 use crate::catalog::procedure::{Argument, Procedure, Returns};
 use crate::catalog::{Declared, Used, View};
 use crate::parse::names::object_name;
 use crate::schema::undefined_table;
+use crate::{OutputColumn, SqlError};
 use hotrow_storage::Column;
 use sqlparser::ast;
 

@@ -124,8 +124,8 @@ impl Relation {
     /// Makes a FROM item of a table's visible columns.
     pub(super) fn table(table: &Table, alias: Option<&str>, offset: usize) -> Self {
         let columns = table.schema.columns[..table.visible()].iter().enumerate();
-        let columns = columns
-            .map(|(at, column)| OutputColumn::new(column.name.clone(), column.ty).of_domain(table.domain(at)));
+        let columns =
+            columns.map(|(at, column)| OutputColumn::new(column.name.clone(), column.ty).of_domain(table.domain(at)));
         let name = alias.unwrap_or(table.plain_name()).to_owned();
         let full = alias.is_none().then(|| qualified(table.schema_name(), table.plain_name()));
         let key = if table.is_key_hidden() { Vec::new() } else { table.schema.key.clone() };

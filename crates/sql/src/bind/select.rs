@@ -1,9 +1,9 @@
 //! Binds queries.
 
-use super::domain::common_domain;
 use super::binder::Binder;
 use super::condition::{conjuncts, is_volatile};
 use super::direction::direction;
+use super::domain::common_domain;
 use super::expr::{place, signed_number};
 use super::group::Columns;
 use super::grouping::Above;

@@ -26,9 +26,7 @@ impl Binder<'_> {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
         match expr {
-            A::Subquery(query) => {
-                self.whole_column(query, scope, |_| Ok(SubqueryTest::Value))
-            }
+            A::Subquery(query) => self.whole_column(query, scope, |_| Ok(SubqueryTest::Value)),
             A::Exists { subquery, negated } => {
                 let exists = self.exists(subquery, scope)?;
                 Ok(negated_if(*negated, exists))

@@ -515,9 +515,7 @@ impl Variables {
                     return Err(unsupported("a record for the rows of EXECUTE in a function").hint(hint));
                 }
                 Holder::Row(fields) | Holder::Record(Some(fields)) => {
-                    let of_field = |(_, slot): &(String, usize)| {
-                        self.target_of(*slot, self.types[*slot], None)
-                    };
+                    let of_field = |(_, slot): &(String, usize)| self.target_of(*slot, self.types[*slot], None);
                     return Ok(fields.iter().map(of_field).collect());
                 }
                 Holder::Value(_) => {}

@@ -158,8 +158,7 @@ impl View<'_> {
             [_, array] if array == oid => Some(known.array_type()),
             _ => None,
         };
-        let of_domain =
-            || self.domain_of(DomainId(oid)).map(|made| Declared { ty: made.ty, domain: Some(made.id()) });
+        let of_domain = || self.domain_of(DomainId(oid)).map(|made| Declared { ty: made.ty, domain: Some(made.id()) });
         let plain = from_oid(oid, typmod).or_else(|| self.enumerations().iter().find_map(made));
         plain.map(Declared::from).or_else(of_domain)
     }

@@ -447,7 +447,9 @@ impl Ddl<'_> {
         let Declared { ty, domain } = self.view().declared_type(ty)?;
         self.keep_type(ty)?;
         self.keep_domain(domain)?;
-        if domain.is_some() && (table.is_generated(at) || table.rules.identities.iter().any(|(column, _)| *column == at)) {
+        if domain.is_some()
+            && (table.is_generated(at) || table.rules.identities.iter().any(|(column, _)| *column == at))
+        {
             return Err(unsupported("a generated or identity column of a domain").into());
         }
         if table.rules.checks.iter().any(|check| check.condition.looks_at(at)) {

@@ -229,7 +229,7 @@ impl Ddl<'_> {
         let is_of = |table: &Table, at: usize| table.domain(at).is_some_and(|id: DomainId| ids.contains(&id));
         let mut tables = self.view().tables();
         tables.retain(|table| (0..table.visible()).any(|at| is_of(table, at)));
-        tables.sort_by(|one, other| one.name().cmp(other.name()));
+        tables.sort_by_key(|table| self.catalog.number(table.name()));
         for table in tables {
             self.lock(table.name(), Mode::Exclusive)?;
             // It may have changed, or gone, while we waited.

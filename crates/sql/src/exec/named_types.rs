@@ -447,9 +447,10 @@ impl Ddl<'_> {
             let is_named =
                 self.mentions(made, &procedure.text)? || procedure.syntax.declared_types().into_iter().any(is_declared);
             let mut declared = procedure.arguments.iter().map(|argument| (argument.ty, argument.domain));
-            let returns = procedure.function.as_ref().is_some_and(|function| {
-                function.domain.is_some_and(|id| made.oids()[0] == id.0)
-            });
+            let returns = procedure
+                .function
+                .as_ref()
+                .is_some_and(|function| function.domain.is_some_and(|id| made.oids()[0] == id.0));
             if is_named || returns || declared.any(|(ty, domain)| made.is_in(Declared { ty, domain })) {
                 users.routines.push(procedure);
             }
@@ -483,9 +484,10 @@ impl Ddl<'_> {
         }
         let concerns = |value: &RowExpression| {
             let is_named = self.mentions(made, &text_of(&*value.expression.syntax)?)?;
-            let reads = value.positions().into_iter().any(|at| {
-                made.is_in(Declared { ty: table.schema.columns[at].ty, domain: table.domain(at) })
-            });
+            let reads = value
+                .positions()
+                .into_iter()
+                .any(|at| made.is_in(Declared { ty: table.schema.columns[at].ty, domain: table.domain(at) }));
             Ok::<_, Fail>(!reads && (is_named || value.mentioned.columns.iter().any(|(_, ty)| is_it(ty))))
         };
         for check in &table.rules.checks {

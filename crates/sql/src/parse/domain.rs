@@ -173,7 +173,9 @@ fn check(cursor: &mut Cursor<'_>, name: Option<String>) -> Result<CheckSyntax, S
 fn change(cursor: &mut Cursor<'_>) -> Result<DomainChange, SqlError> {
     let wrong = cursor.unexpected();
     match cursor.word()?.as_str() {
-        "set" if cursor.take("default") => parse_expr(&cursor.rest()).map(|default| DomainChange::Default(Some(default))),
+        "set" if cursor.take("default") => {
+            parse_expr(&cursor.rest()).map(|default| DomainChange::Default(Some(default)))
+        }
         "drop" if cursor.take("default") => Ok(DomainChange::Default(None)),
         word @ ("set" | "drop") if cursor.take("not") => {
             cursor.expect("null")?;
@@ -231,4 +233,46 @@ fn drop(cursor: &mut Cursor<'_>) -> Result<DomainStatement, SqlError> {
         cursor.take("restrict");
     }
     Ok(DomainStatement::Drop { names, if_exists, cascade })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lex::tokenize;
+    use super::*;
+
+    fn parsed(sql: &str) -> Result<DomainStatement, SqlError> {
+        let mut tokens = Vec::new();
+        tokenize(sql, &mut tokens)?;
+        let mut cursor = Cursor::new(sql, &tokens);
+        let statement = parse(&mut cursor)?;
+        cursor.expect_end().map(|()| statement)
+    }
+
+    #[test]
+    fn clauses_come_in_any_order() {
+        let sql = "create domain s.d timestamp (3) without time zone collate \"C\" check (value > (now())) default null \
+                   constraint n not null constraint \"A b\" check (value is not null)";
+        let Ok(DomainStatement::Create(create)) = parsed(sql) else { panic!("{sql}") };
+        assert_eq!((create.name.to_string(), create.not_null), ("s.d".to_owned(), true));
+        assert_eq!(create.ty.to_string(), "TIMESTAMP(3) WITHOUT TIME ZONE");
+        assert_eq!(create.default.map(|default| default.to_string()).as_deref(), Some("NULL"));
+        let checks = create.checks.iter().map(|check| (check.name.as_deref(), check.condition.to_string()));
+        let expected = [(None, "value > (now())"), (Some("A b"), "value IS NOT NULL")];
+        assert_eq!(checks.collect::<Vec<_>>(), expected.map(|(name, text)| (name, text.to_owned())));
+    }
+
+    #[test]
+    fn mistakes_are_errors() {
+        for (sql, expected) in [
+            ("create domain d as int not null null", "conflicting NULL/NOT NULL constraints"),
+            ("create domain d as int default 1 default 2", "multiple default expressions"),
+            ("create domain d as int primary key", "primary key constraints not possible for domains"),
+            ("create domain d as", "syntax error at end of input"),
+            ("create domain d as int check value > 1", "syntax error at or near \"value\""),
+            ("alter domain d add check (value > 1) not null", "syntax error at or near \"null\""),
+            ("alter domain d drop", "syntax error at or near \"drop\""),
+        ] {
+            assert_eq!(parsed(sql).expect_err(sql).message, expected, "{sql}");
+        }
+    }
 }

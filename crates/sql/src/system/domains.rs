@@ -1,18 +1,18 @@
 //! Domains in the rows of system relations.
 
 use super::depend::{Address, PG_CONSTRAINT};
+use super::describe;
 use super::information_schema::{CONSTRAINT, DOMAIN, TABLE, of_type, place, yes};
 use super::objects::{self, PG_CLASS, TYPES};
 use super::other_types::{self, OTHERS};
 use super::pg_catalog::{array_type, collation, common_of_type, storage};
 use super::relation::{Rows, oid, text};
-use super::describe;
 use crate::catalog::Declared;
 use crate::catalog::domain::{Domain, DomainCheck};
 use crate::context::SessionContext;
 use crate::expr::shown_of_value;
 use crate::schema;
-use crate::types::{enumeration, oid as type_oid, type_len, type_name, typmod};
+use crate::types::{enumeration, oid as type_oid, type_len, type_name, typmod, without_modifier};
 use hotrow_storage::{Type, Value};
 
 /// The number of the catalog of types.
@@ -182,6 +182,9 @@ fn named(context: &SessionContext, domain: &Domain) -> Vec<(&'static str, Value<
 pub(super) fn domains(context: &SessionContext, rows: &mut Rows<'_>) {
     for domain in context.view().domains() {
         let mut row = [named(context, &domain), of_base(context, Some(&domain), domain.ty)].concat();
+        if let (Type::Array(_), None) = (domain.ty, domain.over) {
+            row.push(("data_type", text(type_name(Some(without_modifier(domain.ty))))));
+        }
         row.push(("dtd_identifier", text("1")));
         row.extend(default(context, &domain).map(|default| ("domain_default", text(default))));
         rows.push(row);

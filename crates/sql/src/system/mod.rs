@@ -41,8 +41,8 @@ pub(crate) use all::relation;
 pub(crate) use comments::comment_on;
 pub(crate) use describe::{constraint_definition, format_type, index_definition, view_definition, without_parentheses};
 pub(crate) use objects::{
-    has_objects, is_type_function, is_visible, is_visible_type, name_of_object, named_values, number_of_relation, number_of_schema_name,
-    number_of_system_relation, number_of_type, number_or_none, size,
+    has_objects, is_type_function, is_visible, is_visible_type, name_of_object, named_values, number_of_relation,
+    number_of_schema_name, number_of_system_relation, number_of_type, number_or_none, size,
 };
 pub(crate) use operator_classes::has as has_operator_class;
 pub use relation::SystemRelation;

@@ -4,9 +4,9 @@
 use super::describe::{constant, of_value};
 use super::objects::{OWNER, number_of as number_of_type, number_of_schema, type_of_number};
 use super::relation::{Rows, oid, text};
-use crate::catalog::{Declared, Table};
 use crate::catalog::procedure::{Argument, Procedure, Returns, numbered};
 use crate::catalog::trigger::Trigger;
+use crate::catalog::{Declared, Table};
 use crate::context::SessionContext;
 use crate::expr::{Candidate, Expr, overloads};
 use crate::parse::procedure::{ArgumentMode, Language, Volatility};
