@@ -186,7 +186,7 @@ impl Ddl<'_> {
                 names.find(|name| domain.check(name).is_none()).unwrap_or_default()
             }
         };
-        self.refuse_domains(&**condition)?;
+        self.refuse_domains(condition)?;
         let of = Declared { ty: domain.ty, domain: domain.over };
         let condition: Written = define_domain_check(condition, of, self.view())?;
         let added = DomainCheck { name, condition, validated, comment: None };
