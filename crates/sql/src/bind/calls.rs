@@ -261,12 +261,7 @@ impl Binder<'_> {
                 let function = if name == "least" { Variadic::Least } else { Variadic::Greatest };
                 Ok(Typed::new(Expr::Call(Function::Variadic(function), list), ty).of_domain(domain))
             }
-            "pg_typeof" if arguments.len() == 1 => {
-                let domain = arguments[0].domain.and_then(|id| self.view.domain_of(id));
-                domain.iter().for_each(|made| self.depends.used.add_domain(made));
-                let ty = domain.map_or_else(|| type_name(arguments[0].ty), |made| made.shown());
-                Ok(Typed::new(Expr::Const(Value::Text(ty.into())), Type::Text))
-            }
+            "pg_typeof" if arguments.len() == 1 => Ok(self.name_of_type(&arguments[0])),
             "nullif" if arguments.len() == 2 => self.null_if(arguments),
             "current_timestamp" | "localtimestamp" | "localtime" if let [digits] = arguments.as_slice() => {
                 self.rounded_moment(name, digits)
@@ -428,6 +423,14 @@ impl Binder<'_> {
             *modifier = Typed::new(Expr::Const(Value::Int4(-1)), Type::Int4);
         }
         Ok(arguments)
+    }
+
+    /// Binds `pg_typeof` as the name of an argument's type.
+    fn name_of_type(&mut self, argument: &Typed) -> Typed {
+        let domain = argument.domain.and_then(|id| self.view.domain_of(id));
+        domain.iter().for_each(|made| self.depends.used.add_domain(made));
+        let name = domain.map_or_else(|| type_name(argument.ty), |made| made.shown());
+        Typed::new(Expr::Const(Value::Text(name.into())), Type::Text)
     }
 
     fn null_if(&mut self, mut arguments: Vec<Typed>) -> Result<Typed, SqlError> {

@@ -39,6 +39,7 @@
 //! | `dml`, `conflict`, `merge` | INSERT, UPDATE, DELETE; the target of ON CONFLICT; MERGE |
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
+//! | `domain` | the checks of values that become those of a domain; the conditions of domains |
 //! | `ddl`, `index` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE; those of indexes |
 //! | `procedure`, `function`, `trigger` | procedures and CALL; users' functions and their calls; triggers |
 //! | `called` | the fixed meanings of the functions and types that a view or a default names |

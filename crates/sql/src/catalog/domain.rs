@@ -4,12 +4,10 @@
 //! expression has the base type, and beside it the [`DomainId`] of its domain. The binder puts the checks of a domain
 //! into each expression whose value becomes one of the domain (`bind/domain.rs`).
 
-use super::definitions::View;
 use super::enumeration::shown;
 use super::expression::{DefaultValue, Written};
 use crate::types::DomainId;
 use hotrow_storage::Type;
-use hotrow_sync::Arc;
 
 /// The definition of a domain, which never changes.
 #[derive(Clone, Debug)]
@@ -82,29 +80,5 @@ impl Domain {
     pub fn expressions(&self) -> impl Iterator<Item = &Written> {
         let default = self.default.iter().filter_map(DefaultValue::written);
         default.chain(self.checks.iter().map(|check| &check.condition))
-    }
-}
-
-impl View<'_> {
-    /// Returns the domain with this identity, as the transaction sees it.
-    pub fn domain_of(&self, id: DomainId) -> Option<Arc<Domain>> {
-        self.domains().into_iter().find(|known| known.id() == id)
-    }
-
-    /// Returns a domain, the domain over which it is defined, and so on.
-    pub fn domain_and_bases(&self, id: DomainId) -> Vec<Arc<Domain>> {
-        let all = self.domains();
-        let mut next = Some(id);
-        let mut found: Vec<Arc<Domain>> = Vec::new();
-        while let Some(domain) = all.iter().find(|known| Some(known.id()) == next) {
-            next = domain.over;
-            found.push(domain.clone());
-        }
-        found
-    }
-
-    /// Whether this is still the current definition of the domain.
-    pub fn is_domain(&self, known: &Arc<Domain>) -> bool {
-        self.domain(&known.name).is_some_and(|now| Arc::ptr_eq(&now, known))
     }
 }

@@ -100,6 +100,28 @@ impl View<'_> {
         self.enumeration(&known.name).is_some_and(|now| Arc::ptr_eq(&now, known))
     }
 
+    /// Returns the domain with this identity, as the transaction sees it.
+    pub fn domain_of(&self, id: DomainId) -> Option<Arc<Domain>> {
+        self.domains().into_iter().find(|known| known.id() == id)
+    }
+
+    /// Returns a domain, the domain over which it is defined, and so on.
+    pub fn domain_and_bases(&self, id: DomainId) -> Vec<Arc<Domain>> {
+        let all = self.domains();
+        let mut next = Some(id);
+        let mut found: Vec<Arc<Domain>> = Vec::new();
+        while let Some(domain) = all.iter().find(|known| Some(known.id()) == next) {
+            next = domain.over;
+            found.push(domain.clone());
+        }
+        found
+    }
+
+    /// Whether this is still the current definition of the domain.
+    pub fn is_domain(&self, known: &Arc<Domain>) -> bool {
+        self.domain(&known.name).is_some_and(|now| Arc::ptr_eq(&now, known))
+    }
+
     /// Returns the type that a type's name means where no domain can stand: a built-in one, or an enumerated type.
     ///
     /// # Errors

@@ -71,8 +71,8 @@ impl Ddl<'_> {
         Ok(new)
     }
 
-    /// Returns the source of a column that is added to a table with this default and this domain. If the default calls functions of
-    /// users, evaluates it once for each row, before the rows are copied.
+    /// Returns the source of a column that is added to a table with this default and this domain. If the default calls
+    /// functions of users, evaluates it once for each row, before the rows are copied.
     pub(super) fn added_column(
         &mut self,
         table: &Table,

@@ -1,6 +1,7 @@
 //! Bound expressions.
 
-use super::{Arithmetic, BoundDomain, Comparison, Function, Invocation, Strictness, Subquery};
+use super::{Arithmetic, Comparison, Function, Invocation, Strictness, Subquery};
+use crate::types::DomainId;
 use hotrow_storage::{Type, Value};
 use hotrow_sync::Arc;
 
@@ -18,6 +19,28 @@ pub struct Like {
     pub ignore_case: bool,
     /// Whether the result is negated (NOT LIKE).
     pub negated: bool,
+}
+
+/// The constraints that a value of a domain has to satisfy: those of the domain itself, and those of the domains over
+/// which it is defined. A plan that has them is valid as long as the definitions of these domains are current.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundDomain {
+    /// The domain.
+    pub id: DomainId,
+    /// The [full name](crate::schema) of the domain.
+    pub name: String,
+    /// Whether NULL is refused.
+    pub not_null: bool,
+    /// The names and conditions of the CHECK constraints in the order in which they are checked: those of the innermost
+    /// domain come first. The only column of a condition is the value.
+    pub checks: Vec<(String, Expr)>,
+}
+
+impl BoundDomain {
+    /// Whether the domain takes every value of its base type.
+    pub fn takes_all(&self) -> bool {
+        !self.not_null && self.checks.is_empty()
+    }
 }
 
 /// A bound expression.
@@ -76,7 +99,7 @@ pub enum Expr {
     Call(Function, Vec<Expr>),
     /// A cast from the first type to the second.
     Cast(Box<Expr>, Type, Type, Strictness),
-    /// The same value, which has to satisfy the constraints of a domain.
+    /// A value that has to satisfy the constraints of a domain.
     Domain(Box<Expr>, Arc<BoundDomain>),
     /// A subquery.
     Subquery(Box<Subquery>),

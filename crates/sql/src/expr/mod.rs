@@ -43,9 +43,8 @@ pub use arith::Arithmetic;
 pub use cast::{Strictness, can_cast, cast, fit};
 pub use compare::{Comparison, compare, same};
 pub use definition::RowRules;
-pub use domain::BoundDomain;
 pub use eval::{Env, Input};
-pub use expression::{Expr, Like};
+pub use expression::{BoundDomain, Expr, Like};
 pub use frame::{Content, Frame, Subqueries, Unseen};
 pub(crate) use frame::{invoke_rows, lost, unseen};
 pub use functions::{

@@ -1,6 +1,6 @@
 //! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER VIEW and MATERIALIZED VIEW, SET SCHEMA and OWNER TO, GRANT and
-//! REVOKE. The statements about types, domains and triggers, and ALTER FUNCTION and the like, are read by other files, but
-//! belong to the same enum.
+//! REVOKE. The statements about types, domains and triggers, and ALTER FUNCTION and the like, are read by other files,
+//! but belong to the same enum.
 
 use super::cursor::Cursor;
 use super::domain::{self, DomainStatement};

@@ -1,6 +1,5 @@
 //! Definitions as SQL text: the results of `pg_get_indexdef` and similar functions.
 
-use super::domains;
 use super::objects::{self, Kind, Object};
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction};
 use crate::catalog::{DefaultValue, RowExpression, Table, View};
@@ -257,17 +256,16 @@ pub(super) fn method(table: &Table, index: IndexRef) -> &'static str {
 }
 
 /// Returns the definition of the constraint with this OID as SQL, or `None` if there is no such constraint.
-pub(crate) fn constraint_definition(context: &SessionContext, number: u32) -> Option<String> {
+pub(super) fn constraint_definition(context: &SessionContext, number: u32) -> Option<String> {
     let tables = context.view().tables();
-    let of_table = tables.iter().find_map(|table| {
+    tables.iter().find_map(|table| {
         let of_number =
             |(name, _): &(&str, Constraint<'_>)| objects::number_of_constraint(context, table, name) == number;
         constraints(table)
             .into_iter()
             .find(of_number)
             .map(|(_, constraint)| of_constraint(context.view(), table, &constraint))
-    });
-    of_table.or_else(|| domains::constraint_definition(context, number))
+    })
 }
 
 /// Returns the definition of a constraint as SQL.

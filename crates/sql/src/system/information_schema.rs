@@ -1,13 +1,14 @@
 //! The relations of `information_schema`.
 
 use super::describe::{self, Constraint};
-use super::domains;
 use super::objects::{self, Kind, Object};
 use super::pg_catalog::{columns, domain, identity};
 use super::relation::{Maker, Rows, text};
+use crate::catalog::domain::Domain;
 use crate::catalog::{Table, is_temporary};
 use crate::context::SessionContext;
 use crate::schema;
+use crate::types::{enumeration, type_name};
 use hotrow_storage::{IndexRef, Type, Value};
 
 /// Returns the function that builds the rows of this relation, or `None` if the relation is always empty.
@@ -23,11 +24,6 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "key_column_usage" => key_column_usage,
         "constraint_column_usage" => constraint_column_usage,
         "referential_constraints" => referential_constraints,
-        "check_constraints" => check_constraints,
-        "domains" => domains::domains,
-        "domain_constraints" => domains::domain_constraints,
-        "column_domain_usage" => domains::column_domain_usage,
-        "domain_udt_usage" => domains::domain_udt_usage,
         "routines" => super::routines::routines,
         "triggers" => super::routines::shown_triggers,
         _ => return None,
@@ -106,7 +102,7 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
             if let Some(domain) = &domain {
                 row.extend(place(context, &DOMAIN, schema::split(&domain.name).0, schema::plain(&domain.name)));
             }
-            row.extend(domains::of_base(context, domain.as_deref(), ty));
+            row.extend(of_base(context, domain.as_deref(), ty));
             match identity(&object, at) {
                 "" => {
                     if let Kind::Table(table) = &object.kind
@@ -138,6 +134,34 @@ fn of_identity(context: &SessionContext, object: &Object, column: usize) -> Vec<
         ("identity_minimum", text(sequence.min.to_string())),
         ("identity_cycle", yes(sequence.cycle)),
     ]
+}
+
+/// Returns the columns of `information_schema` that describe the type of a value, which is the base type of `domain`
+/// if there is one. For a domain over another one, that is the other domain.
+pub(super) fn of_base(
+    context: &SessionContext,
+    domain: Option<&Domain>,
+    ty: Type,
+) -> Vec<(&'static str, Value<'static>)> {
+    let base = domain.and_then(|domain| context.view().domain_of(domain.over?));
+    let made = enumeration(ty).and_then(|id| context.view().enumeration_of(id));
+    let (of_type, data_type) = match ty {
+        _ if base.is_some() => (Vec::new(), "USER-DEFINED".to_owned()),
+        Type::Array(_) => (of_type(ty), "ARRAY".to_owned()),
+        Type::Enum(_) => (of_type(ty), "USER-DEFINED".to_owned()),
+        ty => (of_type(ty), type_name(Some(ty))),
+    };
+    let (schema, name) = match &base {
+        Some(base) => (schema::split(&base.name).0, schema::plain(&base.name).to_owned()),
+        None => {
+            let schema = made.as_ref().map_or("pg_catalog", |made| schema::split(&made.name).0);
+            (schema, objects::short_name(context, ty))
+        }
+    };
+    let mut row = place(context, &["udt_catalog", "udt_schema", "udt_name"], schema, &name);
+    row.push(("data_type", text(data_type)));
+    row.extend(of_type);
+    row
 }
 
 /// Returns the columns that describe the length or the precision of a type.
@@ -317,7 +341,8 @@ fn referential_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
     });
 }
 
-fn check_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
+/// Makes the rows of `check_constraints` for the constraints of tables.
+pub(super) fn check_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
     each_constraint(context, |table, name, constraint| {
         if let Constraint::Check(condition) = constraint {
             let mut row = place(context, &CONSTRAINT, table.schema_name(), name);
@@ -325,5 +350,4 @@ fn check_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
             rows.push(row);
         }
     });
-    domains::check_constraints(context, rows);
 }

@@ -13,7 +13,7 @@
 //! | `operator_classes` | rows of `pg_opclass` |
 //! | `other_types` | types that only columns of catalogs have |
 //! | `depend` | rows of `pg_depend` |
-//! | `domains` | domains in `pg_catalog` and `information_schema` |
+//! | `domains`, `domain_rows` | domains: their names and constraints as SQL; the rows that are about them |
 //! | `comments` | `pg_description` |
 //! | `objects` | the objects of the database with their OIDs |
 //! | `routines` | procedures, functions and triggers, in rows and as SQL |
@@ -24,6 +24,7 @@ mod comments;
 mod contention;
 mod depend;
 mod describe;
+mod domain_rows;
 mod domains;
 mod information_schema;
 mod objects;
@@ -39,7 +40,8 @@ mod view_text;
 
 pub(crate) use all::relation;
 pub(crate) use comments::comment_on;
-pub(crate) use describe::{constraint_definition, format_type, index_definition, view_definition, without_parentheses};
+pub(crate) use describe::{format_type, index_definition, view_definition, without_parentheses};
+pub(crate) use domains::constraint_definition;
 pub(crate) use objects::{
     has_objects, is_type_function, is_visible, is_visible_type, name_of_object, named_values, number_of_relation,
     number_of_schema_name, number_of_system_relation, number_of_type, number_or_none, size,

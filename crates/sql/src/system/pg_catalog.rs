@@ -4,7 +4,7 @@ use super::describe::{self, Constraint};
 use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, TYPES};
 use super::other_types::OTHERS;
 use super::relation::{Maker, Rows, oid, text};
-use super::{depend, domains, operator_classes, other_types, routines};
+use super::{depend, operator_classes, other_types, routines};
 use crate::catalog::foreign_key::ReferentialAction;
 use crate::catalog::{Declared, is_temporary};
 use crate::contents::Contents;
@@ -20,10 +20,8 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "pg_class" => classes,
         "pg_attribute" => attributes,
         "pg_attrdef" => defaults,
-        "pg_type" => types,
         "pg_enum" => labels,
         "pg_index" => indexes,
-        "pg_constraint" => constraints,
         "pg_sequence" => sequences,
         "pg_depend" => depend::rows,
         "pg_description" => super::comments::descriptions,
@@ -238,7 +236,8 @@ fn defaults(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-fn types(context: &SessionContext, rows: &mut Rows<'_>) {
+/// Makes the rows of `pg_type` for all types but domains.
+pub(super) fn types(context: &SessionContext, rows: &mut Rows<'_>) {
     for known in TYPES.iter().chain(&OTHERS) {
         let is_vector = known.category == "A";
         let own = vec![
@@ -282,7 +281,6 @@ fn types(context: &SessionContext, rows: &mut Rows<'_>) {
         rows.push([common_of_type(namespace, "enum_"), own].concat());
         rows.push(array_type(namespace, array, name, number));
     }
-    domains::types(context, rows);
 }
 
 /// Returns the columns of `pg_type` that are the same for all types, and those with the names of the type's functions,
@@ -396,7 +394,8 @@ fn action_letter(action: ReferentialAction) -> &'static str {
     }
 }
 
-fn constraints(context: &SessionContext, rows: &mut Rows<'_>) {
+/// Makes the rows of `pg_constraint` for the constraints of tables.
+pub(super) fn constraints(context: &SessionContext, rows: &mut Rows<'_>) {
     let (view, catalog) = (context.view(), context.shared().catalog());
     for table in view.tables() {
         for (name, constraint) in describe::constraints(&table) {
@@ -450,7 +449,6 @@ fn constraints(context: &SessionContext, rows: &mut Rows<'_>) {
             rows.push(row);
         }
     }
-    domains::constraints(context, rows);
 }
 
 fn sequences(context: &SessionContext, rows: &mut Rows<'_>) {

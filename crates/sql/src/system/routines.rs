@@ -294,8 +294,8 @@ fn result(context: &SessionContext, procedure: &Procedure) -> Option<String> {
     Some(if function.is_set { format!("SETOF {row}") } else { row })
 }
 
-/// Returns the name of a type, or of its domain if there is one, in SQL. The name has its schema if the search path does
-/// not find it.
+/// Returns the name of a type, or of its domain if there is one, in SQL. The name has its schema if the search path
+/// does not find it.
 fn name_of_type(context: &SessionContext, ty: Type, domain: Option<DomainId>) -> String {
     type_of_number(context, number_of_type(Declared { ty, domain })).unwrap_or_else(|| type_name(Some(ty)))
 }

@@ -8,6 +8,7 @@
 //! | `array` | arrays in both formats |
 //! | `number` | integers, floats and numerics as text; digits of base 10,000 |
 //! | `enumeration` | labels of enumerated types |
+//! | `domain` | the identity of domains |
 //! | `datetime`, `datetime_input`, `range`, `zone` | dates, times, timestamps, their ranges, time zones in texts |
 //! | `session_zone` | the time zone of a session: [`SessionZone`] |
 //! | [`interval_text`], `interval_style` | intervals |

@@ -133,7 +133,8 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-/// Returns the overloads of the function with this name, which asks whether an object is visible that is always visible here.
+/// Returns the overloads of the function with this name, which asks whether an object is visible. All objects of its
+/// kind are.
 fn of_visibility(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int4};
     of_each!(
