@@ -60,7 +60,7 @@ fn a_definition_waits_for_a_change_of_its_domain() {
 
 #[test]
 fn a_constraint_is_checked_on_rows_that_others_insert_and_in_their_plans() {
-    for engine in ["ilock", "mvo", "2pl-nowait", "serial"] {
+    for engine in ["ilock", "mvo", "2pl-waitdie", "serial"] {
         let database = database(engine);
         let (mut first, mut second) = (session(&database), session(&database));
         run(&mut first, SETUP);

@@ -11,9 +11,9 @@
 //!
 //! An expression is bound again in a few cases: after a restart, when an enumerated type that it names is renamed, when
 //! a domain that it names is renamed or gets other constraints, when the type of its own generated column changes, and
-//! when an index's expression refers to a column whose type changes. Its literals keep their meaning, because its styles
-//! contain the moment of the definition: the literal `'today'` in a DEFAULT is always the day of the definition. A
-//! DEFAULT that calls functions of users, which can be redefined, has no bound form. It is bound for each statement,
+//! when an index's expression refers to a column whose type changes. Its literals keep their meaning, because its
+//! styles contain the moment of the definition: the literal `'today'` in a DEFAULT is always the day of the definition.
+//! A DEFAULT that calls functions of users, which can be redefined, has no bound form. It is bound for each statement,
 //! with the styles and the moment of its definition.
 
 use crate::depth::Syntax;
