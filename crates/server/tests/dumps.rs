@@ -10,6 +10,10 @@ const SETUP: &str = r#"
 CREATE SCHEMA app;
 CREATE TYPE app.mood AS ENUM ('sad', 'it''s', 'B b');
 CREATE TYPE "Odd Type" AS ENUM ();
+CREATE DOMAIN app.positive AS int DEFAULT 1 CONSTRAINT "above it's 0" CHECK (VALUE > 0) CHECK (VALUE <> 13);
+CREATE DOMAIN "Small One" AS app.positive NOT NULL CHECK (VALUE < 100 OR VALUE = 1000);
+CREATE DOMAIN app.feeling AS app.mood DEFAULT 'B b' CHECK (VALUE <> 'sad');
+CREATE DOMAIN pair AS varchar(5)[] CHECK (array_length(VALUE, 1) = 2 AND VALUE[1] ~ '^[a-z]');
 CREATE TABLE app.people (id serial PRIMARY KEY, name varchar(30) NOT NULL UNIQUE, age int DEFAULT 3 CHECK (age > 0),
     born date, seen timestamptz(3) DEFAULT '2026-01-02 03:04:05.678+00', balance numeric(10,2) DEFAULT '0',
     tags text[], more jsonb DEFAULT '{}', key uuid DEFAULT 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11');
@@ -26,6 +30,13 @@ CREATE TABLE "Odd Names" ("A b" int CHECK ("A b" > 0), d date DEFAULT '2020-01-0
 CREATE SEQUENCE app.counter START 5 INCREMENT 2;
 CREATE TABLE app.moods (mood app.mood DEFAULT 'it''s' CHECK (mood <> 'sad' AND mood IN ('it''s', 'B b')),
     before app.mood[] DEFAULT '{sad,"B b"}', odd "Odd Type");
+CREATE TABLE restricted (p app.positive PRIMARY KEY, s "Small One" DEFAULT '5', f app.feeling, v pair CHECK (v <> '{a,b}'),
+    n numeric DEFAULT 7::app.positive);
+CREATE VIEW narrow AS SELECT p, s + 1 AS more, 3::"Small One" AS three FROM restricted WHERE p > 2::app.positive;
+CREATE FUNCTION halved(n app.positive, OUT h "Small One") LANGUAGE plpgsql AS $$ DECLARE p pair; BEGIN h := n / 2; END $$;
+ALTER DOMAIN app.feeling ADD CONSTRAINT later CHECK (VALUE < 'B b') NOT VALID;
+COMMENT ON DOMAIN app.positive IS 'more than zero';
+COMMENT ON CONSTRAINT "above it's 0" ON DOMAIN app.positive IS 'not zero';
 CREATE VIEW app.happy AS SELECT mood, 'sad'::app.mood AS other FROM app.moods WHERE mood > 'sad';
 CREATE VIEW app.busy AS SELECT p.name, count(*) AS posts FROM app.people p JOIN app.posts q ON q.person = p.id GROUP BY p.name;
 CREATE MATERIALIZED VIEW app.sums (who, posts) AS SELECT name, sum(posts) FROM app.busy GROUP BY name;
@@ -80,6 +91,7 @@ INSERT INTO app.people (name, tags) VALUES ('ann', '{a,"b c"}'), ('bob', NULL);
 INSERT INTO app.posts (person, title) VALUES (1, 'hello'), (1, E'tab\tand\\slash\nline'), (2, NULL);
 INSERT INTO app.moods VALUES (DEFAULT, DEFAULT, NULL), ('B b', '{NULL,"it''s"}', NULL);
 INSERT INTO computed (n) VALUES (1), (2);
+INSERT INTO restricted VALUES (3, 99, 'it''s', '{c,d}'), (4, DEFAULT, NULL, NULL);
 INSERT INTO "Odd Names" VALUES (1, DEFAULT, DEFAULT, true, 5);
 SELECT nextval('app.counter');
 "#;

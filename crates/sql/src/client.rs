@@ -1,6 +1,6 @@
 //! The client side of a session: the [`Client`] trait, and the columns and notices that clients are sent.
 
-use crate::types::Styles;
+use crate::types::{DomainId, Styles};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 
@@ -11,6 +11,8 @@ pub struct OutputColumn {
     pub name: String,
     /// The type of the column's values.
     pub ty: Type,
+    /// The domain of the values, if they are of one. Clients see the base type, which is `ty`.
+    pub domain: Option<DomainId>,
     /// The column of a relation that the values come from, or `None` if they are computed.
     pub origin: Option<Origin>,
 }
@@ -27,13 +29,18 @@ pub struct Origin {
 impl OutputColumn {
     /// Makes an output column whose values come from no column of a relation.
     pub fn new(name: impl Into<String>, ty: Type) -> Self {
-        Self { name: name.into(), ty, origin: None }
+        Self { name: name.into(), ty, domain: None, origin: None }
     }
 
-    /// Returns the output columns that show all columns of a relation. `number` is the relation's OID; the columns are
-    /// in the relation's order.
-    pub(crate) fn of_relation(number: u32, columns: impl IntoIterator<Item = (String, Type)>) -> Vec<Self> {
-        let column = |(at, (name, ty))| Self { name, ty, origin: Some(Origin { relation: number, column: at }) };
+    /// Returns the column as one of values of a domain, if there is one.
+    pub(crate) fn of_domain(self, domain: Option<DomainId>) -> Self {
+        Self { domain, ..self }
+    }
+
+    /// Returns the output columns that show all columns of a relation. `number` is the relation's OID;
+    /// `columns` are its columns, in its order.
+    pub(crate) fn of_relation(number: u32, columns: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let column = |(at, column)| Self { origin: Some(Origin { relation: number, column: at }), ..column };
         (1..).zip(columns).map(column).collect()
     }
 }

@@ -66,6 +66,8 @@ pub struct Subject {
     pub table: String,
     /// The column, if the rule is NOT NULL.
     pub column: Option<String>,
+    /// The domain, if the rule is one of a domain. Then there is no table, and the schema is that of the domain.
+    pub datatype: Option<String>,
     /// The constraint or the unique index, if the rule is not NOT NULL.
     pub constraint: Option<String>,
 }
@@ -114,7 +116,7 @@ impl SqlError {
     pub(crate) fn about_column(mut self, table: &str, column: &str) -> Self {
         let (schema, table) = split(table);
         let (schema, table) = (schema.to_owned(), table.to_owned());
-        let subject = Subject { schema, table, column: Some(column.to_owned()), constraint: None };
+        let subject = Subject { schema, table, column: Some(column.to_owned()), ..Subject::default() };
         self.subject = Some(Box::new(subject));
         self
     }
@@ -123,8 +125,17 @@ impl SqlError {
     pub(crate) fn about_constraint(mut self, table: &str, constraint: &str) -> Self {
         let (schema, table) = split(table);
         let (schema, table) = (schema.to_owned(), table.to_owned());
-        let subject = Subject { schema, table, column: None, constraint: Some(constraint.to_owned()) };
+        let subject = Subject { schema, table, constraint: Some(constraint.to_owned()), ..Subject::default() };
         self.subject = Some(Box::new(subject));
+        self
+    }
+
+    /// Returns the error with its subject: a domain that refuses a value. `domain` is a full name.
+    pub(crate) fn about_domain(mut self, domain: &str, constraint: Option<&str>) -> Self {
+        let (schema, domain) = split(domain);
+        let (schema, datatype) = (schema.to_owned(), Some(domain.to_owned()));
+        let constraint = constraint.map(str::to_owned);
+        self.subject = Some(Box::new(Subject { schema, datatype, constraint, ..Subject::default() }));
         self
     }
 

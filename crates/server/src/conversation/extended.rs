@@ -53,7 +53,7 @@ impl<S: Read + Write> Connection<S> {
         match kind {
             b'S' => {
                 let statement = self.session.statement(name)?;
-                backend::parameter_description(&mut self.out, statement.param_types());
+                backend::parameter_description(&mut self.out, statement.param_oids());
                 match statement.columns() {
                     Some(columns) => backend::row_description(&mut self.out, columns, |_| false),
                     None => self.out.put_slice(backend::NO_DATA),

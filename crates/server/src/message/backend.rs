@@ -127,9 +127,9 @@ pub fn copy_begins(out: &mut BytesMut, inward: bool, encoding: CopyEncoding, col
     }
 }
 
-/// Writes a ParameterDescription message with the types of a statement's parameters.
-pub fn parameter_description(out: &mut BytesMut, types: &[Type]) {
-    put(out, &ParameterDescription::new(types.iter().map(|&ty| oid(ty)).collect()));
+/// Writes a ParameterDescription message with the OIDs of the types of a statement's parameters.
+pub fn parameter_description(out: &mut BytesMut, oids: Vec<u32>) {
+    put(out, &ParameterDescription::new(oids));
 }
 
 /// Writes an ErrorResponse message. `severity` is `ERROR`, or `FATAL` if the connection ends. Texts are cut to 4 KiB.
@@ -183,6 +183,7 @@ fn info(severity: &str, error: &SqlError) -> ErrorInfo {
         info.schema = Some(clean(&subject.schema)).filter(|schema| !schema.is_empty());
         info.table = Some(clean(&subject.table)).filter(|table| !table.is_empty());
         info.column = subject.column.as_deref().map(clean);
+        info.datatype = subject.datatype.as_deref().map(clean);
         info.constraint = subject.constraint.as_deref().map(clean);
     }
     info

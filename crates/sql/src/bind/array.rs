@@ -82,8 +82,12 @@ impl Binder<'_> {
 
     /// Binds `ARRAY(SELECT …)`.
     pub(super) fn array_of_query(&mut self, query: &ast::Query, scope: &Scope) -> Result<Typed, SqlError> {
-        let (expr, ty) = self.whole_column(query, scope, |ty| array_of(ty).map(SubqueryTest::Array))?;
-        Ok(Typed::new(expr, Type::Array(array_of(ty)?)))
+        let mut element = None;
+        let array = self.whole_column(query, scope, |ty| {
+            element = Some(array_of(ty)?);
+            array_of(ty).map(SubqueryTest::Array)
+        })?;
+        Ok(Typed { ty: element.map(Type::Array), domain: None, ..array })
     }
 
     /// Binds `array[index]` and `array[from:to]`.

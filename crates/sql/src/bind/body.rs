@@ -5,16 +5,17 @@
 //! means the variable.
 
 use super::binder::Binder;
+use super::domain::checked;
 use super::enclosing::Enclosing;
 use super::row_types::{self, relation_of, result_columns};
 use super::scope::Scope;
 use super::variables::{Contents, Shapes, Variables, check_assignable, strictness};
-use crate::catalog::procedure::Procedure;
+use crate::catalog::procedure::{Argument, Procedure};
 use crate::catalog::search_path::path_of_body;
-use crate::catalog::{Table, Used, View};
+use crate::catalog::{Declared, Table, Used, View};
 use crate::depth::{self, Syntax, with_room};
 use crate::error::unsupported;
-use crate::expr::{Expr, Strictness};
+use crate::expr::{BoundDomain, Expr, Strictness};
 use crate::parse::body::{
     Block, Declaration, Executed, Expression, Fact, Fragment, Handler, Leave, Loop, Raise, Rounds, StatementSyntax,
     Step as StepSyntax, StepKind as SyntaxKind, TargetSyntax, VariableSyntax, VariableType, Written,
@@ -28,6 +29,7 @@ use crate::plan::{
     self, Body, ComputedStatement, Node, Plan, Planned, PlannedStatement, PlannedValue, Slots, Statement, Step,
     StepKind, Target, only_reads_itself, triggers,
 };
+use crate::types::DomainId;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
@@ -42,8 +44,8 @@ pub(crate) enum Wanted<'w> {
     Condition(&'static str),
     /// A type to which the value can be assigned.
     Type(Type),
-    /// The type of the variable that the value is assigned to.
-    Variable(&'w str, Type),
+    /// The type of the variable that the value is assigned to, and its domain if it has one.
+    Variable(&'w str, Type, Option<&'w Arc<BoundDomain>>),
 }
 
 /// Returns the contents of a variable that a body declares. The caller computes the first value before it
@@ -56,31 +58,53 @@ pub(crate) enum Wanted<'w> {
 pub(crate) fn contents(view: View<'_>, variable: &VariableSyntax, used: &mut Used) -> Result<Contents, SqlError> {
     match &variable.ty {
         VariableType::Named(ty) => match relation_of(ty, view)? {
-            Some(name) => Ok(Contents::Row(row_types::columns_of(view, &name, used)?)),
-            None => Ok(Contents::Value(view.data_type(ty)?)),
+            Some(name) => Ok(row(row_types::columns_of(view, &name, used)?)),
+            None => value(view.declared_type(ty)?, view, used),
         },
         VariableType::OfColumn(path) => {
             let [relation @ .., column] = &path[..] else { return Err(unsupported("%TYPE of this name")) };
             let columns = columns_of(view, relation, used)?;
             let found = columns.into_iter().find(|(name, _)| name == column);
-            let (_, ty) = found.ok_or_else(|| {
+            let (_, declared) = found.ok_or_else(|| {
                 let message = format!("column \"{column}\" does not exist");
                 SqlError::new(state::UNDEFINED_COLUMN, message)
             })?;
-            Ok(Contents::Value(ty))
+            value(declared, view, used)
         }
-        VariableType::RowOf(path) => Ok(Contents::Row(columns_of(view, path, used)?)),
+        VariableType::RowOf(path) => Ok(row(columns_of(view, path, used)?)),
         VariableType::Record => Ok(Contents::Record),
         VariableType::OfFirstValue => Err(unsupported("a variable without a type")),
         VariableType::Alias(name) => Ok(Contents::Alias(name.clone())),
     }
 }
 
+/// Returns the contents of a variable with a value of this type. The definitions of its domain are added to `used`.
+fn value(Declared { ty, domain }: Declared, view: View<'_>, used: &mut Used) -> Result<Contents, SqlError> {
+    Ok(Contents::Value(ty, bound_domain(domain, view, used)?))
+}
+
+/// Returns the constraints of a domain, if there is one, and adds the definitions from which they come to `used`.
+pub(super) fn bound_domain(
+    domain: Option<DomainId>,
+    view: View<'_>,
+    used: &mut Used,
+) -> Result<Option<Arc<BoundDomain>>, SqlError> {
+    let Some((domain, definitions)) = domain.map(|id| BoundDomain::of(id, view)).transpose()? else { return Ok(None) };
+    definitions.iter().for_each(|made| used.add_domain(made));
+    Ok(Some(domain))
+}
+
+/// Returns the contents of a variable with a row of these columns. Its fields may have any value of the columns' types:
+/// the constraints of domains are checked where the row is stored.
+fn row(columns: Vec<(String, Declared)>) -> Contents {
+    Contents::Row(columns.into_iter().map(|(name, declared)| (name, declared.ty)).collect())
+}
+
 /// Returns the columns of the table or view that `%TYPE` or `%ROWTYPE` names, and adds the relation to `used`.
 ///
 /// # Errors
 /// 42P01 if there is no such relation, 0A000 if the path is empty: `%TYPE` of a variable is not supported.
-fn columns_of(view: View<'_>, path: &[String], used: &mut Used) -> Result<Vec<(String, Type)>, SqlError> {
+fn columns_of(view: View<'_>, path: &[String], used: &mut Used) -> Result<Vec<(String, Declared)>, SqlError> {
     if path.is_empty() {
         return Err(unsupported("%TYPE of a variable"));
     }
@@ -193,13 +217,14 @@ impl Binder<'_> {
             }
             Wanted::Condition(place) => (self.condition(typed, place)?, Type::Bool),
             Wanted::Type(ty) => (self.coerce(typed, ty, Strictness::Assignment)?, ty),
-            Wanted::Variable(name, ty) => {
+            Wanted::Variable(name, ty, domain) => {
                 let mut used = Strictness::Assignment;
                 if let Some(from) = typed.ty {
                     check_assignable(name, from, ty)?;
                     used = strictness(from, ty);
                 }
-                (self.coerce(typed, ty, used)?, ty)
+                let from = typed.domain;
+                (checked(self.coerce(typed, ty, used)?, from, domain), ty)
             }
         };
         Ok(PlannedValue { expr, ty })
@@ -229,9 +254,12 @@ pub(super) fn compile(
 ) -> Result<Body, SqlError> {
     let path = path_of_body(procedure, view);
     let view = View { styles: procedure.styles, path: path.as_ref(), ..view };
-    let arguments = procedure.arguments.iter().map(|argument| (argument.name.as_deref(), argument.ty));
+    let of = |argument: &Argument| view.declared(argument.ty, argument.domain).ty;
+    let arguments = procedure.arguments.iter().map(|argument| (argument.name.as_deref(), of(argument)));
     let variables = Variables::new(procedure.plain_name(), arguments, false);
-    Compiler::new(procedure, variables, view, located, enclosing).body()
+    let mut compiler = Compiler::new(procedure, variables, view, located, enclosing);
+    compiler.restrict(0, procedure.arguments.iter().map(|argument| argument.domain))?;
+    compiler.body()
 }
 
 /// Binds the body of a trigger's function for a table.
@@ -248,6 +276,8 @@ pub(super) fn compile_trigger(
     let mut compiler = Compiler::new(procedure, variables, view, false, enclosing);
     compiler.body.used.add_all(owner);
     compiler.body.used.add_procedure(procedure);
+    // The fields of NEW come first.
+    compiler.restrict(compiler.variables.first_of("new"), (0..table.visible()).map(|at| table.domain(at)))?;
     compiler.body()
 }
 
@@ -293,7 +323,7 @@ pub(super) struct Compiler<'c> {
     pub(super) columns: Vec<OutputColumn>,
     /// The columns of the function's result, with their names and types. Empty if the body returns neither values nor
     /// rows.
-    pub(super) results: Vec<(String, Type)>,
+    pub(super) results: Vec<(String, Declared)>,
     /// The labels that EXIT and CONTINUE have named in the blocks and loops that are being bound, each with the
     /// contents that the variables have at that statement.
     exits: Vec<(String, Shapes)>,
@@ -311,6 +341,16 @@ impl<'c> Compiler<'c> {
         let (columns, results) = (Vec::new(), Vec::new());
         let exits = Vec::new();
         Self { procedure, variables, view, located, enclosing, body, loops: 0, columns, results, exits }
+    }
+
+    /// Makes the values of the slots from `first` on those of these domains.
+    fn restrict(&mut self, first: usize, domains: impl IntoIterator<Item = Option<DomainId>>) -> Result<(), SqlError> {
+        for (slot, domain) in (first..).zip(domains) {
+            if let Some(domain) = bound_domain(domain, self.view, &mut self.body.used)? {
+                self.variables.restrict(slot, domain);
+            }
+        }
+        Ok(())
     }
 
     /// Binds the body.
@@ -387,12 +427,21 @@ impl Compiler<'_> {
     ) -> Result<(Slots, Option<PlannedValue>), SqlError> {
         if let (VariableType::OfFirstValue, Some(value)) = (&variable.ty, value) {
             let value = self.value(value, Wanted::Any)?;
-            return Ok((self.variables.declare(variable, Contents::Value(value.ty))?, Some(value)));
+            return Ok((self.variables.declare(variable, Contents::Value(value.ty, None))?, Some(value)));
         }
         let contents = contents(self.view, variable, &mut self.body.used)?;
         let value = match value {
-            Some(value) => Some(self.value(value, Wanted::Variable(&variable.name, contents.value_type()?))?),
-            None => None,
+            Some(value) => {
+                let (ty, domain) = contents.value_type()?;
+                Some(self.value(value, Wanted::Variable(&variable.name, ty, domain))?)
+            }
+            // The domain may refuse NULL.
+            None => match &contents {
+                Contents::Value(ty, Some(domain)) if !domain.takes_all() => {
+                    Some(PlannedValue { expr: checked(Expr::NULL, None, Some(domain)), ty: *ty })
+                }
+                _ => None,
+            },
         };
         Ok((self.variables.declare(variable, contents)?, value))
     }
@@ -441,9 +490,10 @@ impl Compiler<'_> {
     }
 
     fn assignment(&mut self, target: &TargetSyntax, value: &Expression) -> Result<StepKind, SqlError> {
-        let ty = self.variables.type_of(target)?;
-        let name = target.field.as_ref().unwrap_or(&target.name);
-        Ok(StepKind::Assign(self.variables.target(target, ty)?, self.value(value, Wanted::Variable(name, ty))?))
+        let (ty, domain) = self.variables.type_of(target)?;
+        let (name, domain) = (target.field.as_ref().unwrap_or(&target.name), domain.cloned());
+        let place = self.variables.target(target, ty)?;
+        Ok(StepKind::Assign(place, self.value(value, Wanted::Variable(name, ty, domain.as_ref()))?))
     }
 
     fn leave(&mut self, written: &Leave<Written>) -> Result<Leave<Planned>, SqlError> {

@@ -49,14 +49,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the schema into the name of a column's type, if the type is an enumerated one or an array of one.
+    /// Writes the schema into the name of a column's type, if a user has made the type or the type of its elements.
     fn write_type(&self, ty: &mut ast::DataType) {
         if let ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) = ty {
             self.write_type(element);
         } else if let ast::DataType::Custom(name, _) = ty
-            && let Some(made) = name_parts(name).ok().and_then(|parts| self.view.named_enumeration(&parts))
+            && let Some(made) = name_parts(name).ok().and_then(|parts| self.view.named_type(&parts))
         {
-            let (schema, plain) = split(&made.name);
+            let (schema, plain) = split(made.name());
             *name = syntax_of([schema, plain]);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::aggregate::{Given, aggregate_named};
 use super::binder::{Binder, span_of};
+use super::domain::common_domain;
 use super::errors::{ambiguous_function, ambiguous_operator, no_function, no_operator, no_prefix_operator};
 use super::json::takes_rows;
 use super::named_arguments::positional;
@@ -257,18 +258,17 @@ impl Binder<'_> {
                 Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \")\""))
             }
             "coalesce" => {
+                let domain = common_domain(&arguments);
                 let (list, ty) = self.unify(arguments, "COALESCE")?;
-                Ok(Typed::new(Expr::Coalesce(list), ty))
+                Ok(Typed::new(Expr::Coalesce(list), ty).of_domain(domain))
             }
             "greatest" | "least" => {
+                let domain = common_domain(&arguments);
                 let (list, ty) = self.unify(arguments, if name == "least" { "LEAST" } else { "GREATEST" })?;
                 let function = if name == "least" { Variadic::Least } else { Variadic::Greatest };
-                Ok(Typed::new(Expr::Call(Function::Variadic(function), list), ty))
+                Ok(Typed::new(Expr::Call(Function::Variadic(function), list), ty).of_domain(domain))
             }
-            "pg_typeof" if arguments.len() == 1 => {
-                let ty = type_name(arguments[0].ty);
-                Ok(Typed::new(Expr::Const(Value::Text(ty.into())), Type::Text))
-            }
+            "pg_typeof" if arguments.len() == 1 => Ok(self.name_of_type(&arguments[0])),
             "nullif" if arguments.len() == 2 => self.null_if(arguments),
             "current_timestamp" | "localtimestamp" | "localtime" if let [digits] = arguments.as_slice() => {
                 self.rounded_moment(name, digits)
@@ -430,6 +430,14 @@ impl Binder<'_> {
             *modifier = Typed::new(Expr::Const(Value::Int4(-1)), Type::Int4);
         }
         Ok(arguments)
+    }
+
+    /// Binds `pg_typeof` as the name of an argument's type.
+    fn name_of_type(&mut self, argument: &Typed) -> Typed {
+        let domain = argument.domain.and_then(|id| self.view.domain_of(id));
+        domain.iter().for_each(|made| self.depends.used.add_domain(made));
+        let name = domain.map_or_else(|| type_name(argument.ty), |made| made.shown());
+        Typed::new(Expr::Const(Value::Text(name.into())), Type::Text)
     }
 
     fn null_if(&mut self, mut arguments: Vec<Typed>) -> Result<Typed, SqlError> {

@@ -17,7 +17,8 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Typed, SqlError> {
         let name = fold(ident);
-        let own = scope.find(relation, &name).map(|named| Typed::new(named.expr.clone(), named.ty));
+        let own =
+            scope.find(relation, &name).map(|named| Typed::new(named.expr.clone(), named.ty).of_domain(named.domain));
         let found = match own {
             Found::Nothing if !relation.is_some_and(|wanted| scope.has(wanted)) => {
                 self.around.find(relation, &name).map(|(typed, level)| {

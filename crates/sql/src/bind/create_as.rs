@@ -53,6 +53,7 @@ impl Binder<'_> {
         output.iter_mut().zip(names).for_each(|(column, name)| column.name = name);
         let create = ast::CreateTable { columns: Vec::new(), ..create };
         let mut columns: Vec<Column> = Vec::with_capacity(output.len());
+        let domains = output.iter().map(|column| column.domain).collect();
         for column in output {
             if columns.iter().any(|before| before.name == column.name) {
                 let message = format!("column \"{}\" specified more than once", column.name);
@@ -60,7 +61,7 @@ impl Binder<'_> {
             }
             columns.push(Column::nullable(&column.name, stored_type(column.ty)));
         }
-        Ok(CreateAs { create: Syntax::new(create), columns, query, name })
+        Ok(CreateAs { create: Syntax::new(create), columns, domains, query, name })
     }
 }
 

@@ -7,7 +7,7 @@ use super::surroundings::Surroundings;
 use super::typed::Typed;
 use crate::catalog::view::Meanings;
 use crate::catalog::{
-    Computed, DefaultSource, DefaultValue, Mentioned, RowExpression, Table, View, Written, visible_columns,
+    Computed, Declared, DefaultSource, DefaultValue, Mentioned, RowExpression, Table, View, Written, visible_columns,
 };
 use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
@@ -15,7 +15,7 @@ use crate::full_name::split;
 use crate::opaque::Opaque;
 use crate::parse::parse_expr;
 use crate::schema::undefined_table;
-use crate::types::{Styles, now};
+use crate::types::{DomainId, Styles, now};
 use crate::{SqlError, state};
 use hotrow_storage::{Column, TableSchema, Type, Value};
 use hotrow_sync::Arc;
@@ -82,7 +82,9 @@ impl Binder<'_> {
         table: &Table,
         is_needed: impl Fn(usize) -> bool,
     ) -> Result<Vec<Option<Expr>>, SqlError> {
-        let has_default = |column: usize| table.rules.defaults[column].is_some() && is_needed(column);
+        let has_default = |column: usize| {
+            (table.rules.defaults[column].is_some() || table.domain(column).is_some()) && is_needed(column)
+        };
         let columns = 0..table.rules.defaults.len();
         columns.map(|column| has_default(column).then(|| self.default_of(table, column)).transpose()).collect()
     }
@@ -90,8 +92,20 @@ impl Binder<'_> {
     /// Returns the value of a column for which a statement supplies none: its DEFAULT, or NULL.
     pub(crate) fn default_of(&mut self, table: &Table, column: usize) -> Result<Expr, SqlError> {
         let default = table.rules.defaults.get(column).and_then(Option::as_ref);
+        self.value_without(default, table.domain(column))
+    }
+
+    /// Returns the value of a column with this default and this domain for which a statement supplies none.
+    pub(crate) fn value_without(
+        &mut self,
+        default: Option<&DefaultValue>,
+        domain: Option<DomainId>,
+    ) -> Result<Expr, SqlError> {
         default.into_iter().for_each(|default| self.uses_default(default));
-        default.map_or(Ok(Expr::NULL), |default| self.default_value(default))
+        let Some(id) = domain else { return default.map_or(Ok(Expr::NULL), |default| self.default_value(default)) };
+        let of_domain = self.view.domain_of(id).and_then(|made| made.default.clone());
+        let value = default.or(of_domain.as_ref()).map_or(Ok(Expr::NULL), |default| self.default_value(default))?;
+        self.constrained(value, None, domain)
     }
 
     /// Adds the sequences of a default to those that the plan uses.
@@ -127,7 +141,7 @@ impl Binder<'_> {
             }
             _ => error,
         })?;
-        as_written(&typed, ty).map_or_else(|| self.assign(typed, column, ty), Ok).map_err(default_mismatch)
+        as_written(&typed, ty).map_or_else(|| self.assign(typed, column, ty.into()), Ok).map_err(default_mismatch)
     }
 }
 
@@ -148,10 +162,10 @@ pub fn bind_stored_check(condition: &RowExpression, view: View<'_>) -> Result<()
     })
 }
 
-/// Makes the stored form of an expression that a new definition contains. The names of enumerated types get their
+/// Makes the stored form of an expression that a new definition contains. The names of users' types get their
 /// schemas, and the form keeps the session's styles and the present moment, for which `now` in a literal stands.
 pub(super) fn written(expr: &ast::Expr, view: View<'_>) -> Result<Written, SqlError> {
-    let qualified = if view.enumerations().is_empty() { None } else { view.with_qualified_types(&expr.to_string())? };
+    let qualified = if view.named_types().is_empty() { None } else { view.with_qualified_types(&expr.to_string())? };
     let syntax = qualified.map_or_else(|| Ok(Syntax::new(expr.clone())), |text| parse_expr(&text))?;
     Ok(Written::new(syntax, Styles { moment: Some(now()), ..view.styles }))
 }
@@ -187,13 +201,13 @@ pub fn bind_conversion(
     expr: &ast::Expr,
     table: &Table,
     column: &str,
-    ty: Type,
+    to: Declared,
     view: View<'_>,
 ) -> Result<Expr, SqlError> {
     with_room(|| {
         let mut binder = Binder::new("", 0, view, Vec::new());
         let typed = binder.plain(expr, &Scope::table(table, None), "transform expressions")?;
-        binder.assign(typed, column, ty)
+        binder.assign(typed, column, to)
     })
 }
 
@@ -296,7 +310,7 @@ fn bind_generated(
 ) -> Result<(Expr, Vec<usize>), SqlError> {
     let mut binder = binder_of(expression, view);
     let typed = binder.plain(&expression.syntax, scope, "column generation expressions").map_err(system_column)?;
-    let bound = binder.assign(typed, column, ty).map_err(default_mismatch)?;
+    let bound = binder.assign(typed, column, ty.into()).map_err(default_mismatch)?;
     Ok(with_own_numbers(bound))
 }
 

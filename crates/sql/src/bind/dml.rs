@@ -205,8 +205,8 @@ impl Binder<'_> {
                     && let Some(fields) = self.row_variable(expr)?
                 {
                     for (_, field) in fields {
-                        let (name, ty) = target.column(*targets.get(exprs.len()).ok_or_else(too_many_values)?);
-                        exprs.push(Some(self.assign(field, name, ty)?));
+                        let at = *targets.get(exprs.len()).ok_or_else(too_many_values)?;
+                        exprs.push(Some(self.assign_to(field, target, at)?));
                     }
                     continue;
                 }
@@ -246,9 +246,8 @@ impl Binder<'_> {
         if is_default(expr) {
             return Ok(None);
         }
-        let (name, ty) = target.column(at);
         let typed = self.plain(expr, scope, "VALUES")?;
-        let assigned = self.assign(typed, name, ty);
+        let assigned = self.assign_to(typed, target, at);
         assigned.map(Some).map_err(|error| match expr {
             A::Value(value) if error.position.is_none() => self.locate(error, value.span),
             _ => error,
@@ -266,9 +265,9 @@ impl Binder<'_> {
         for (at, &column) in targets.iter().enumerate().take(bound.columns.len()) {
             if std::mem::take(&mut bound.loose[at]) {
                 // A literal, NULL or parameter gets the type of the column for which it is inserted.
-                let (_, ty) = target.column(column);
-                self.retype(&mut bound.node, at, ty, Strictness::Assignment)?;
-                bound.columns[at].ty = ty;
+                let (_, declared) = target.column(column);
+                self.retype(&mut bound.node, at, declared.ty, Strictness::Assignment)?;
+                bound.columns[at].ty = declared.ty;
             }
         }
         self.settle(&mut bound)?;
@@ -276,9 +275,8 @@ impl Binder<'_> {
         check_width(columns.len(), targets.len())?;
         let mut exprs = Vec::with_capacity(columns.len());
         for (at, (column, &wanted)) in columns.iter().zip(targets).enumerate() {
-            let (name, ty) = target.column(wanted);
-            let typed = Typed::new(Expr::Column(at), column.ty);
-            exprs.push(self.assign(typed, name, ty)?);
+            let typed = Typed::new(Expr::Column(at), column.ty).of_domain(column.domain);
+            exprs.push(self.assign_to(typed, target, wanted)?);
         }
         Ok((Node::Project(Box::new(node), exprs), columns.len()))
     }
@@ -409,7 +407,6 @@ impl Binder<'_> {
                 let message = format!("multiple assignments to same column \"{name}\"");
                 return Err(SqlError::new(state::SYNTAX_ERROR, message));
             }
-            let ty = table.schema.columns[column].ty;
             let value = match value {
                 NewValue::Expression(value) if is_default(value) && table.is_generated(column) => {
                     generated.push(column);
@@ -422,12 +419,12 @@ impl Binder<'_> {
                 }
                 NewValue::Expression(value) => {
                     let typed = self.plain(value, scope, "UPDATE")?;
-                    self.assign(typed, name, ty).map_err(|error| match value {
+                    self.assign_to(typed, target, at).map_err(|error| match value {
                         A::Value(value) if error.position.is_none() => self.locate(error, value.span),
                         _ => error,
                     })?
                 }
-                NewValue::Bound(typed) => self.assign(typed, name, ty)?,
+                NewValue::Bound(typed) => self.assign_to(typed, target, at)?,
             };
             assignments.push((column, value));
         }

@@ -2,11 +2,13 @@
 
 use super::binder::Binder;
 use super::catalog::registry;
+use super::domain::common_domain;
 use super::errors::no_operator;
 use super::json::{is_jsonpath, json_operator};
 use super::rows::parts_of_row;
 use super::scope::Scope;
 use super::typed::{NOWHERE, Typed};
+use crate::catalog::Declared;
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Function, JsonFunction, Like, Strictness};
 use crate::parse::names::{fold, name_parts};
@@ -104,18 +106,19 @@ impl Binder<'_> {
                     return self.registered(registry, expr, scope);
                 }
                 if is_jsonpath(ty) {
-                    let text = self.cast(expr, Type::Text, scope)?;
+                    let text = self.cast(expr, Type::Text.into(), scope)?;
                     let path = Function::Json(JsonFunction::PathText);
                     return Ok(Typed::new(Expr::Call(path, vec![text.expr]), Type::Text));
                 }
-                let ty = self.data_type(ty)?;
-                self.cast(expr, ty, scope)
+                let to = self.declared_type(ty)?;
+                self.cast(expr, to, scope)
             }
             A::TypedString(typed) => {
                 let literal = self.literal(&typed.value.value)?;
-                let ty = self.data_type(&typed.data_type)?;
-                let coerced = self.coerce(literal, ty, Strictness::Explicit);
-                coerced.map(|expr| Typed::new(expr, ty)).map_err(|error| self.locate(error, typed.value.span))
+                let to = self.declared_type(&typed.data_type)?;
+                let coerced = self.coerce_to(literal, to, Strictness::Explicit);
+                let made = |expr| Typed::new(expr, to.ty).of_domain(to.domain);
+                coerced.map(made).map_err(|error| self.locate(error, typed.value.span))
             }
             A::Interval(interval) => self.interval_literal(interval, scope),
             A::Case { operand, conditions, else_result, .. } => {
@@ -408,25 +411,39 @@ impl Binder<'_> {
         }
     }
 
-    fn cast(&mut self, expr: &A, to: Type, scope: &Scope) -> Result<Typed, SqlError> {
-        if let (A::Array(array), Type::Array(element)) = (expr, to) {
-            return self.array(array, Some(element), scope);
-        }
-        let typed = self.expr(expr, scope)?;
+    fn cast(&mut self, expr: &A, to: Declared, scope: &Scope) -> Result<Typed, SqlError> {
+        let typed = match (expr, to.ty) {
+            (A::Array(array), Type::Array(element)) => self.array(array, Some(element), scope)?,
+            _ => self.expr(expr, scope)?,
+        };
+        let from = typed.domain;
+        self.parameters.note_domain(&typed.expr, to.domain);
+        let typed = self.cast_typed(typed, expr, to)?;
+        let value = self.constrained(typed.expr, from, to.domain)?;
+        Ok(Typed { expr: value, domain: to.domain, ..typed })
+    }
+
+    /// Casts an expression, which was bound from `expr`, to a type.
+    fn cast_typed(&mut self, typed: Typed, expr: &A, to: Declared) -> Result<Typed, SqlError> {
         let span = match expr {
             A::Value(value) => value.span,
             _ => sqlparser::tokenizer::Span::empty(),
         };
         if let Some(from) = typed.ty
-            && from == to
+            && from == to.ty
         {
             return Ok(typed);
         }
-        let expr = self.coerce(typed, to, Strictness::Explicit).map_err(|error| match error.state {
+        let (from, of) = (typed.ty, typed.domain);
+        let expr = self.coerce(typed, to.ty, Strictness::Explicit).map_err(|error| match error.state {
+            state::CANNOT_COERCE if of.is_some() || to.domain.is_some() => {
+                let (from, to) = (self.view.shown_type(from, of), self.view.shown_type(Some(to.ty), to.domain));
+                SqlError::new(error.state, format!("cannot cast type {from} to {to}"))
+            }
             state::CANNOT_COERCE => error,
             _ => self.locate(error, span),
         })?;
-        Ok(Typed::new(expr, to))
+        Ok(Typed::new(expr, to.ty))
     }
 
     fn case(
@@ -454,10 +471,12 @@ impl Binder<'_> {
         self.refuse_sets(sets, "CASE")?;
         // ELSE comes first when the results' types are brought together.
         results.insert(0, otherwise);
+        let domain = common_domain(&results);
         let (results, ty) = self.unify(results, "CASE")?;
         let mut results = results.into_iter();
         let otherwise = results.next().unwrap_or(Expr::NULL);
-        Ok(Typed::new(Expr::Case(whens.into_iter().zip(results).collect(), Box::new(otherwise)), ty))
+        let case = Expr::Case(whens.into_iter().zip(results).collect(), Box::new(otherwise));
+        Ok(Typed::new(case, ty).of_domain(domain))
     }
 
     /// Binds an expression at a place where no aggregate functions may stand. Errors name the place as `place`, which

@@ -7,8 +7,8 @@ use super::path;
 use super::trigger::changes_updates;
 use super::typed::Typed;
 use crate::SqlError;
+use crate::catalog::Table;
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction as Action};
-use crate::catalog::{DefaultValue, Table};
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
 use crate::plan::{Access, Change, ChangePlan, Delete, Graph, Keys, Reference, Referred, Update};
@@ -133,9 +133,6 @@ impl Binder<'_> {
                 let new = Expr::Param(types.len() + at);
                 new.assigned(types[at], child.schema.columns[column].ty).unwrap_or(Expr::NULL)
             }
-            Action::SetDefault => {
-                child.rules.defaults.get(column).and_then(Option::as_ref).map_or(Expr::NULL, DefaultValue::value)
-            }
             _ => Expr::NULL,
         };
         if !action.changes_rows() {
@@ -152,8 +149,14 @@ impl Binder<'_> {
         let plan = if is_delete && action == Action::Cascade {
             ChangePlan::Delete(Delete { access, source: None, rechecks: false, returning: None, consequences: None })
         } else {
-            let assigned = key.columns.iter().enumerate().map(|(at, &column)| (column, value(at, column)));
-            let assignments: Vec<_> = assigned.collect();
+            let mut assignments = Vec::with_capacity(key.columns.len());
+            for (at, &column) in key.columns.iter().enumerate() {
+                let value = match action {
+                    Action::SetDefault => self.default_of(child, column)?,
+                    _ => self.constrained(value(at, column), None, child.domain(column))?,
+                };
+                assignments.push((column, value));
+            }
             let rules = self.rules_of_update(child, &assignments);
             let moves = rules.changed(&assignments).any(|column| child.schema.key.contains(&column));
             let (source, rechecks, returning) = (None, false, None);

@@ -5,6 +5,7 @@
 
 use super::binder::Binder;
 use super::condition::conjuncts;
+use super::domain::common_domain;
 use super::group::{Group, Item, OuterJoin, Shown, Source};
 use super::query::{Bound, From, Locking};
 use super::scope::{Found, Level, Named, Relation, Scope};
@@ -158,7 +159,7 @@ impl Binder<'_> {
         if let Some(relation) = system::relation(&written.parts())
             && !self.view.hides_system(&written)
         {
-            let columns = relation.all_columns().map(|(name, ty)| (name.to_owned(), ty));
+            let columns = relation.all_columns().map(|(name, ty)| OutputColumn::new(name, ty));
             let columns = OutputColumn::of_relation(system::number_of_system_relation(relation), columns);
             let name = Some(relation.name.to_owned());
             let mut item = self.rows_item(Node::System(relation), None, columns, name, alias)?;
@@ -328,7 +329,9 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
             }
             let (one, other) = (only_column(left, name, "left")?, only_column(&right, name, "right")?);
-            let (one, other) = (Typed::new(one.expr, one.ty), Typed::new(other.expr, other.ty));
+            let typed = |named: Named| Typed::new(named.expr, named.ty).of_domain(named.domain);
+            let (one, other) = (typed(one), typed(other));
+            let domain = common_domain(&[one.clone(), other.clone()]);
             conditions.push(self.compare(Comparison::Equal, one.clone(), other.clone())?.expr);
             let (mut both, ty) = self.unify(vec![one, other], "JOIN/USING")?;
             let expr = match way {
@@ -336,7 +339,7 @@ impl Binder<'_> {
                 Way::Right => both.swap_remove(1),
                 Way::Full => Expr::Coalesce(both),
             };
-            merged.push(Named { name: name.clone(), ty, expr, merged: false, origin: None });
+            merged.push(Named { name: name.clone(), ty, domain, expr, merged: false, origin: None });
         }
         for relation in left.relations_mut().iter_mut().chain(right.relations_mut()) {
             for column in &mut relation.columns {

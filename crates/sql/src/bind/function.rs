@@ -6,8 +6,8 @@ use super::query::From;
 use super::row_types::{relation_of, result_columns};
 use super::scope::{Relation, Scope};
 use super::typed::Typed;
-use crate::catalog::View;
 use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns};
+use crate::catalog::{Declared, View};
 use crate::error::unsupported;
 use crate::expr::{Expr, Invocation, lost};
 use crate::opaque::Opaque;
@@ -39,6 +39,7 @@ pub fn define_function(
         [output] => Some(Returns::Value(output.ty)),
         _ => Some(Returns::Outputs),
     };
+    let mut domain = if let [output] = &outputs[..] { output.domain } else { None };
     let said = match &written.returns {
         None => None,
         Some(ReturnsSyntax::Nothing) => Some(Returns::Nothing),
@@ -56,7 +57,14 @@ pub fn define_function(
                 .hint("Use RETURNS TABLE, or OUT arguments."));
         }
         Some(ReturnsSyntax::Record) => Some(Returns::Outputs),
-        Some(ReturnsSyntax::Value(ty)) => Some(value_or_row(ty, view)?),
+        Some(ReturnsSyntax::Value(ty)) => Some(match relation_of(ty, view)? {
+            Some(name) => Returns::RowOf(name.as_str().into()),
+            None => {
+                let declared = super::procedure::argument_type(ty, view)?;
+                domain = declared.domain;
+                Returns::Value(declared.ty)
+            }
+        }),
     };
     let returns = match (said, wanted) {
         (None, None) => return Err(wrong("function result type must be specified".to_owned())),
@@ -69,16 +77,8 @@ pub fn define_function(
         }
         (Some(returns), _) | (None, Some(returns)) => returns,
     };
-    Ok(FunctionTraits { returns, is_set: written.is_set, volatility: written.volatility, strict: written.strict })
-}
-
-/// Returns the result of a function that returns this type: a row if the type has the name of a table or view, else a
-/// value.
-fn value_or_row(ty: &ast::DataType, view: View<'_>) -> Result<Returns, SqlError> {
-    match relation_of(ty, view)? {
-        Some(name) => Ok(Returns::RowOf(name.as_str().into())),
-        None => super::procedure::argument_type(ty, view).map(Returns::Value),
-    }
+    let (is_set, volatility, strict) = (written.is_set, written.volatility, written.strict);
+    Ok(FunctionTraits { returns, is_set, volatility, strict, domain })
 }
 
 impl Binder<'_> {
@@ -130,9 +130,11 @@ impl Binder<'_> {
         let (callee, arguments) = self.called_function(&chosen, given)?;
         if function.is_set {
             let rows = UserRows { name: procedure.plain_name().into(), callee: Opaque::new(callee), width: 1 };
-            let function = RowSource::User(rows);
-            let mut columns = self.set_columns(RowsOf { function, arguments, numbered: false }, vec![ty], span)?;
-            return columns.pop().map(Ok).ok_or_else(|| lost("a column"));
+            let source = RowSource::User(rows);
+            let rows = RowsOf { function: source, arguments, numbered: false };
+            let mut columns = self.set_columns(rows, vec![ty], span)?;
+            let column = columns.pop().ok_or_else(|| lost("a column"))?;
+            return Ok(Ok(column.of_domain(function.domain)));
         }
         let invocation = Invocation {
             name: procedure.plain_name().into(),
@@ -141,7 +143,7 @@ impl Binder<'_> {
             arguments,
             is_strict: function.strict,
         };
-        Ok(Ok(Typed::new(Expr::Invoke(Box::new(invocation)), ty)))
+        Ok(Ok(Typed::new(Expr::Invoke(Box::new(invocation)), ty).of_domain(function.domain)))
     }
 
     /// Returns the users' procedures and functions that a name may mean. In a view or a default, these are the ones
@@ -205,7 +207,7 @@ impl Binder<'_> {
         let (callee, arguments) = self.called_function(&chosen, given)?;
         let mut results = result_columns(&procedure, self.view, &mut self.depends.used)?;
         if results.is_empty() {
-            results.push((procedure.plain_name().to_owned(), Type::Text));
+            results.push((procedure.plain_name().to_owned(), Type::Text.into()));
         }
         let is_plain =
             procedure.function.as_ref().is_some_and(|function| matches!(function.returns, Returns::Value(_)))
@@ -219,7 +221,8 @@ impl Binder<'_> {
             callee: Opaque::new(callee),
             width: results.len(),
         });
-        let mut columns: Vec<_> = results.into_iter().map(|(name, ty)| OutputColumn::new(name, ty)).collect();
+        let column = |(name, of): (String, Declared)| OutputColumn::new(name, of.ty).of_domain(of.domain);
+        let mut columns: Vec<_> = results.into_iter().map(column).collect();
         if numbered {
             columns.push(OutputColumn::new("ordinality", Type::Int8));
         }

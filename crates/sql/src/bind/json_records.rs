@@ -119,7 +119,7 @@ impl Binder<'_> {
         {
             let relation = self.found(&object_name(name)?)?;
             let columns = columns_of(self.view, &relation, &mut self.depends.used)?;
-            return Ok(columns.into_iter().map(|(name, ty)| (name, ty, Expr::NULL)).collect());
+            return Ok(columns.into_iter().map(|(name, declared)| (name, declared.ty, Expr::NULL)).collect());
         }
         if let A::Cast { data_type, .. } = base {
             self.view.data_type(data_type)?;

@@ -41,6 +41,7 @@
 //! | `instead` | changes of views by INSTEAD OF triggers |
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
 //! | `create_as` | CREATE TABLE AS, SELECT INTO |
+//! | `domain` | the checks of values that become those of a domain; the conditions of domains |
 //! | `ddl`, `index` | expressions of DEFAULT, CHECK, generated columns and ALTER TABLE; those of indexes |
 //! | `procedure`, `function`, `trigger` | procedures and CALL; users' functions and their calls; triggers |
 //! | `called` | the fixed meanings of the functions and types that a view or a default names |
@@ -70,6 +71,7 @@ mod ddl;
 mod dependencies;
 mod direction;
 mod dml;
+mod domain;
 mod enclosing;
 mod enumeration;
 mod errors;
@@ -134,6 +136,7 @@ pub use ddl::{
     bind_conversion, bind_stored_check, bind_stored_computed, bind_stored_default, define_check, define_default,
     define_generated,
 };
+pub use domain::{bind_stored_domain, constrained, define_domain_check};
 pub(crate) use explain::{explained, planned};
 pub use function::define_function;
 pub use index::{Indexed, define_indexed, define_predicate, label as index_label, retype_indexed};

@@ -3,6 +3,8 @@
 use super::enclosing::Enclosing;
 use super::typed::Typed;
 use super::variables::Variables;
+use crate::expr::Expr;
+use crate::types::DomainId;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
 
@@ -14,6 +16,8 @@ const MAX_NUMBER: usize = 65_535;
 pub(super) struct Parameters<'a> {
     /// The types of the parameters. `None` for a parameter whose type is not declared and follows from no place yet.
     pub(super) types: Vec<Option<Type>>,
+    /// The parameters whose types follow from places of a domain, each with the domain.
+    pub(super) domains: Vec<(usize, DomainId)>,
     /// The variables of the procedure to which the statement belongs; `None` outside procedures.
     pub(super) variables: Option<&'a Variables>,
     /// The body to which the statement belongs, with the bodies around it; `None` in DO and outside bodies.
@@ -28,7 +32,7 @@ pub(super) struct Parameters<'a> {
 impl Parameters<'_> {
     /// Makes the parameters of a statement outside procedures. `types` are the declared types.
     pub(super) fn declared(types: Vec<Option<Type>>) -> Self {
-        Self { types, variables: None, enclosing: None, outward: 0, inner_depth: 0 }
+        Self { types, domains: Vec::new(), variables: None, enclosing: None, outward: 0, inner_depth: 0 }
     }
 
     /// Returns the position of the parameter `$name`, and its type if that is known.
@@ -57,6 +61,15 @@ impl Parameters<'_> {
     /// Returns the type of a parameter, which becomes `wanted` if it is still open.
     pub(super) fn settle(&mut self, position: usize, wanted: Type) -> Type {
         *self.types[position].get_or_insert(wanted)
+    }
+
+    /// Notes that an expression, if it is a parameter whose type is still open, becomes a value of a domain.
+    pub(super) fn note_domain(&mut self, expr: &Expr, domain: Option<DomainId>) {
+        if let (Expr::Param(position), Some(domain)) = (expr, domain)
+            && self.types.get(*position) == Some(&None)
+        {
+            self.domains.push((*position, domain));
+        }
     }
 
     /// Returns the types of all parameters.

@@ -10,10 +10,11 @@ use super::typed::Typed;
 use crate::catalog::procedure::{Argument, Procedure};
 use crate::catalog::search_path::path_of_body;
 use crate::catalog::trigger::Trigger;
-use crate::catalog::{DefaultValue, View};
+use crate::catalog::{Declared, DefaultValue, NamedType, View};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
 use crate::opaque::Opaque;
+use crate::parse::enumeration::type_names;
 use crate::parse::names::{fold, name_parts};
 use crate::parse::procedure::{ArgumentMode, ArgumentSyntax};
 use crate::plan::{Body, BodyLink, Call, Callee, Plan};
@@ -35,7 +36,7 @@ pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<A
     }
     let mut arguments: Vec<Argument> = Vec::with_capacity(list.len());
     for argument in list {
-        let ty = argument_type(&argument.ty, view)?;
+        let Declared { ty, domain } = argument_type(&argument.ty, view)?;
         if let Some(name) = &argument.name
             && arguments.iter().any(|known| known.name.as_ref() == Some(name))
         {
@@ -46,7 +47,12 @@ pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<A
                 return wrong("only input parameters can have default values".to_owned());
             }
             Some(expr) => {
-                let default = define_default(expr, argument.name.as_deref().unwrap_or("argument"), ty, view)?;
+                let of = view.declared(ty, domain).ty;
+                let default = define_default(expr, argument.name.as_deref().unwrap_or("argument"), of, view)?;
+                let types = type_names(&expr.to_string())?;
+                if types.iter().any(|name| matches!(view.named_type(&name.parts), Some(NamedType::Domain(_)))) {
+                    return Err(unsupported("a cast to a domain in the default of an argument"));
+                }
                 if default.calling().is_some() {
                     return Err(unsupported("a user's function in the default of an argument"));
                 }
@@ -57,23 +63,25 @@ pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<A
             }
             None => None,
         };
-        arguments.push(Argument { name: argument.name.clone(), mode: argument.mode, ty, default });
+        arguments.push(Argument { name: argument.name.clone(), mode: argument.mode, ty, domain, default });
     }
     Ok(arguments)
 }
 
 /// Returns the types of an argument list.
 pub fn argument_types(types: &[ast::DataType], view: View<'_>) -> Result<Vec<Type>, SqlError> {
-    types.iter().map(|ty| argument_type(ty, view)).collect()
+    types.iter().map(|ty| Ok(argument_type(ty, view)?.ty)).collect()
 }
 
 /// Returns the type of an argument, without its length, precision and scale. Only `char` keeps its length.
-pub(super) fn argument_type(ty: &ast::DataType, view: View<'_>) -> Result<Type, SqlError> {
-    Ok(match view.data_type(ty)? {
-        ty @ Type::Char(_) => ty,
+pub(super) fn argument_type(ty: &ast::DataType, view: View<'_>) -> Result<Declared, SqlError> {
+    let Declared { ty, domain } = view.declared_type(ty)?;
+    let ty = match ty {
+        Type::Char(_) => ty,
         Type::Varchar(_) => Type::Varchar(None),
         ty => without_modifier(ty),
-    })
+    };
+    Ok(Declared { ty, domain })
 }
 
 /// A definition in the catalog that keeps its bound body, so that statements share it: a procedure, a function, or a
@@ -175,7 +183,7 @@ impl Binder<'_> {
         let mut columns = Vec::new();
         for (at, argument) in call.callee.outputs() {
             let name = argument.name.clone().unwrap_or_else(|| format!("column{}", at + 1));
-            columns.push(OutputColumn::new(name, argument.ty));
+            columns.push(OutputColumn::new(name, argument.ty).of_domain(argument.domain));
         }
         Ok((Plan::Call(call), (!columns.is_empty()).then_some(columns), slots))
     }
@@ -264,17 +272,19 @@ impl Binder<'_> {
             arguments.push(match (argument.mode, given, &argument.default) {
                 (ArgumentMode::Out | ArgumentMode::Table, given, _) => {
                     // A parameter of the client gets its type from its place, even if its value is not used.
-                    if let Some(Typed { ty: None, expr: expr @ Expr::Param(_), at }) = given.clone() {
-                        self.coerce(Typed { ty: None, expr, at }, argument.ty, Strictness::Implicit)?;
+                    if let Some(typed @ Typed { ty: None, expr: Expr::Param(_), .. }) = given.clone() {
+                        self.coerce(typed, argument.ty, Strictness::Implicit)?;
                     }
                     given.map(|typed| (typed, Expr::NULL))
                 }
                 (_, Some(typed), _) => {
-                    let value = self.coerce(typed.clone(), argument.ty, Strictness::Implicit)?;
+                    let to = self.view.declared(argument.ty, argument.domain);
+                    let value = self.coerce_to(typed.clone(), to, Strictness::Implicit)?;
                     Some((typed, value))
                 }
                 (_, None, default) => {
                     let value = default.as_ref().map_or(Expr::NULL, DefaultValue::value);
+                    let value = self.constrained(value, None, argument.domain)?;
                     Some((Typed::new(value.clone(), argument.ty), value))
                 }
             });

@@ -1,10 +1,11 @@
 //! The results of bodies: RETURN, RETURN NEXT and RETURN QUERY in PL/pgSQL, the last statement of a function in SQL.
 
 use super::binder::Binder;
-use super::body::{Compiler, Wanted, binder};
+use super::body::{Compiler, Wanted, binder, bound_domain};
 use super::rows::parts_of_row;
 use super::scope::Scope;
 use super::typed::Typed;
+use crate::catalog::Declared;
 use crate::catalog::procedure::{Procedure, Returns};
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr, Strictness, can_cast};
@@ -187,9 +188,10 @@ impl Compiler<'_> {
             };
             return Err(mismatch(self.procedure, &detail));
         }
-        let pairs: Vec<_> = self.columns.iter().map(|column| column.ty).zip(self.results.clone()).collect();
+        let pairs: Vec<_> = self.columns.clone().into_iter().zip(self.results.clone()).collect();
         let mut into = Vec::with_capacity(wanted);
-        for (at, (from, (_, to))) in pairs.into_iter().enumerate() {
+        for (at, (column, (_, result))) in pairs.into_iter().enumerate() {
+            let (from, to) = (column.ty, result.ty);
             if !can_cast(from, to, Strictness::Assignment) {
                 let from = type_name(Some(from));
                 let detail = match wanted {
@@ -201,9 +203,16 @@ impl Compiler<'_> {
                 };
                 return Err(mismatch(self.procedure, &detail));
             }
-            into.push(Target { slot: self.variables.unnamed(to), from, to, not_null: None });
+            into.push(self.target_of_result(&column, result)?);
         }
         Ok(into)
+    }
+
+    /// Returns the assignment of a column to a new slot for a column of the result.
+    fn target_of_result(&mut self, column: &OutputColumn, to: Declared) -> Result<Target, SqlError> {
+        let domain = bound_domain(to.domain, self.view, &mut self.body.used)?;
+        let domain = domain.filter(|domain| column.domain != Some(domain.id));
+        Ok(Target { slot: self.variables.unnamed(to.ty), from: column.ty, to: to.ty, not_null: None, domain })
     }
 
     /// Binds RETURN QUERY, whose query must have the columns of the result.
@@ -212,12 +221,13 @@ impl Compiler<'_> {
         let statement = self.statement(query)?;
         // The columns of EXECUTE are checked when it has run.
         if let Executed::Plan(_) = statement.what {
-            check_structure(&self.columns, self.results.iter().map(|(_, ty)| *ty))?;
+            check_structure(&self.columns, self.results.iter().map(|(_, result)| result.ty))?;
         }
         let mut into = Vec::with_capacity(self.results.len());
-        for (at, (_, to)) in self.results.iter().enumerate() {
-            let from = self.columns.get(at).map_or(*to, |column| column.ty);
-            into.push(Target { slot: self.variables.unnamed(*to), from, to: *to, not_null: None });
+        for (at, (name, to)) in self.results.clone().into_iter().enumerate() {
+            let column = self.columns.get(at).cloned();
+            let column = column.unwrap_or_else(|| OutputColumn::new(name, to.ty));
+            into.push(self.target_of_result(&column, to)?);
         }
         Ok(PlannedStatement { into, ..statement })
     }
@@ -249,13 +259,14 @@ impl Compiler<'_> {
     /// Binds an expression as a row of the result, with a value for each column. `statement` is the name of the
     /// statement, for messages.
     fn row_of(&mut self, value: &Expression, statement: &str) -> Result<Vec<PlannedValue>, SqlError> {
-        if let (Some(Returns::Value(ty)), [(_, _)]) =
+        if let (Some(Returns::Value(_)), &[(_, to)]) =
             (self.procedure.function.as_ref().map(|function| &function.returns), &self.results[..])
         {
-            return Ok(vec![self.value(value, Wanted::Variable(statement, *ty))?]);
+            let domain = bound_domain(to.domain, self.view, &mut self.body.used)?;
+            return Ok(vec![self.value(value, Wanted::Variable(statement, to.ty, domain.as_ref()))?]);
         }
         if is_null(&value.expr) {
-            let nulls = self.results.iter().map(|(_, ty)| PlannedValue { expr: Expr::NULL, ty: *ty });
+            let nulls = self.results.iter().map(|(_, to)| PlannedValue { expr: Expr::NULL, ty: to.ty });
             return Ok(nulls.collect());
         }
         let mut binder = binder(&value.text, self.view, &self.variables, Some(self.enclosing));
@@ -322,7 +333,7 @@ impl Compiler<'_> {
 fn fields(
     binder: &mut Binder<'_>,
     row: &ast::Expr,
-    wanted: &[(String, Type)],
+    wanted: &[(String, Declared)],
 ) -> Result<Option<Vec<PlannedValue>>, SqlError> {
     let given = match row {
         row if let Some(parts) = parts_of_row(row) => bound(binder, parts.iter())?,
@@ -337,10 +348,9 @@ fn fields(
         let error = refused("wrong record type supplied in RETURN NEXT".to_owned());
         return Err(error.detail(wrong_count(given.len(), wanted.len())));
     }
-    let coerced = given
-        .into_iter()
-        .zip(wanted)
-        .map(|(field, (_, ty))| Ok(PlannedValue { expr: binder.coerce(field, *ty, Strictness::Assignment)?, ty: *ty }));
+    let coerced = given.into_iter().zip(wanted).map(|(field, (_, to))| {
+        Ok(PlannedValue { expr: binder.coerce_to(field, *to, Strictness::Assignment)?, ty: to.ty })
+    });
     coerced.collect::<Result<_, SqlError>>().map(Some)
 }
 

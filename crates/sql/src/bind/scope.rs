@@ -8,6 +8,7 @@ use crate::catalog::{Mentioned, Table};
 use crate::expr::{Expr, Function, Variadic};
 use crate::parse::names::fold;
 use crate::schema::split;
+use crate::types::DomainId;
 use crate::{Origin, OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
@@ -48,6 +49,8 @@ pub(crate) struct Relation {
 pub(super) struct Named {
     pub(super) name: String,
     pub(super) ty: Type,
+    /// The domain of the values, whose base type is `ty`.
+    pub(super) domain: Option<DomainId>,
     /// The value of the column, as an expression over the query's columns.
     pub(super) expr: Expr,
     /// Whether USING has merged the column into another one. The name then means this column only if the relation's
@@ -91,6 +94,7 @@ impl Relation {
         let named = |(at, column): (usize, OutputColumn)| Named {
             name: column.name,
             ty: column.ty,
+            domain: column.domain,
             expr: Expr::Column(offset + at),
             merged: false,
             origin: column.origin,
@@ -138,8 +142,9 @@ impl Relation {
 
     /// Makes a FROM item of a table's visible columns.
     pub(super) fn table(table: &Table, alias: Option<&str>, offset: usize) -> Self {
-        let columns = table.schema.columns[..table.visible()].iter();
-        let columns = columns.map(|column| OutputColumn::new(column.name.clone(), column.ty));
+        let columns = table.schema.columns[..table.visible()].iter().enumerate();
+        let columns =
+            columns.map(|(at, column)| OutputColumn::new(column.name.clone(), column.ty).of_domain(table.domain(at)));
         let name = alias.unwrap_or(table.plain_name()).to_owned();
         let full = alias.is_none().then(|| qualified(table.schema_name(), table.plain_name()));
         let key = if table.is_key_hidden() { Vec::new() } else { table.schema.key.clone() };
@@ -162,7 +167,7 @@ fn row_of(table: &Table, offset: usize) -> Named {
         [column] => (Expr::Column(offset + column), table.schema.columns[*column].ty),
         _ => (Expr::Call(Function::Variadic(Variadic::JsonArray(true)), key.collect()), Type::Jsonb),
     };
-    Named { name: ROW.to_owned(), ty, expr, merged: false, origin: None }
+    Named { name: ROW.to_owned(), ty, domain: None, expr, merged: false, origin: None }
 }
 
 /// Returns a relation's name with its schema in a form that no statement can contain.

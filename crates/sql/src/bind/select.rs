@@ -3,6 +3,7 @@
 use super::binder::Binder;
 use super::condition::{conjuncts, is_volatile};
 use super::direction::direction;
+use super::domain::common_domain;
 use super::expr::{place, signed_number};
 use super::group::Columns;
 use super::grouping::Above;
@@ -151,8 +152,9 @@ impl Binder<'_> {
         let (mut output, mut loose) = (Vec::new(), Vec::new());
         for (at, column) in columns.into_iter().enumerate() {
             loose.push(column.iter().all(|typed| typed.ty.is_none() && matches!(typed.expr, Expr::Const(_))));
+            let domain = common_domain(&column);
             let (exprs, ty) = self.unify(column, "VALUES")?;
-            output.push(OutputColumn::new(format!("column{}", at + 1), ty));
+            output.push(OutputColumn::new(format!("column{}", at + 1), ty).of_domain(domain));
             for (row, expr) in rows.iter_mut().zip(exprs) {
                 row.push(expr);
             }
@@ -361,7 +363,8 @@ impl Binder<'_> {
                     };
                     if let Some(fields) = self.fields_of_variable(&name, scope)? {
                         for (field, typed) in fields {
-                            output.columns.push(OutputColumn::new(field, typed.ty.unwrap_or(Type::Text)));
+                            let column = OutputColumn::new(field, typed.ty.unwrap_or(Type::Text));
+                            output.columns.push(column.of_domain(typed.domain));
                             output.exprs.push(typed.expr);
                             output.loose.push(false);
                         }
@@ -375,20 +378,22 @@ impl Binder<'_> {
             };
             if let Some(fields) = self.fields(expr, scope)? {
                 for (field, typed) in fields {
-                    output.columns.push(OutputColumn::new(field_column(&name, field), typed.ty.unwrap_or(Type::Text)));
+                    let column = OutputColumn::new(field_column(&name, field), typed.ty.unwrap_or(Type::Text));
+                    output.columns.push(column.of_domain(typed.domain));
                     output.exprs.push(typed.expr);
                     output.loose.push(false);
                 }
                 continue;
             }
             let typed = self.expr(expr, scope)?;
+            let domain = typed.domain;
             let loose = typed.ty.is_none() && matches!(typed.expr, Expr::Const(_) | Expr::Param(_));
             // The place of the query decides the type of a literal, NULL or parameter.
             let (expr, ty) = if loose { (typed.expr, Type::Text) } else { self.resolved(typed)? };
             let origin = self.origin(&expr, scope);
             output.loose.push(loose);
             output.exprs.push(expr);
-            output.columns.push(OutputColumn { name, ty, origin });
+            output.columns.push(OutputColumn { name, ty, domain, origin });
         }
         check_width(output.columns.len())?;
         Ok(output)
@@ -407,7 +412,8 @@ impl Binder<'_> {
         for (_, column) in star(scope, relation) {
             output.exprs.push(column.expr.clone());
             let origin = self.origin(&column.expr, scope);
-            output.columns.push(OutputColumn { name: column.name.clone(), ty: column.ty, origin });
+            let (ty, domain) = (column.ty, column.domain);
+            output.columns.push(OutputColumn { name: column.name.clone(), ty, domain, origin });
             output.loose.push(false);
         }
         Ok(())

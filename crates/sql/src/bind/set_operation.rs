@@ -95,6 +95,11 @@ impl Binder<'_> {
                 });
             }
             loose.push(wanted.is_none());
+            // The domain stays if it is that of all operands.
+            let is_of = |operand: &Bound| !operand.loose[at] && operand.columns[at].domain == column.domain;
+            if !operands.iter().all(is_of) {
+                column.domain = None;
+            }
             let Some(ty) = wanted else { continue };
             column.ty = ty;
             for operand in operands.iter_mut().filter(|operand| operand.loose[at]) {

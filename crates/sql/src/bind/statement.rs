@@ -39,6 +39,7 @@ impl Binder<'_> {
         let declared = self.parameters.types.clone();
         let (plan, columns) = bind(&mut self)?;
         let params = self.parameters.settled()?;
+        let domains = std::mem::take(&mut self.parameters.domains);
         let (used, expected) = self.depends.into_parts();
         let private = used.is_changed(self.view);
         let path = self.view.path.cloned();
@@ -47,6 +48,7 @@ impl Binder<'_> {
             tokens,
             declared,
             params,
+            domains,
             columns,
             plan,
             used,

@@ -26,10 +26,7 @@ impl Binder<'_> {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
         match expr {
-            A::Subquery(query) => {
-                let (expr, ty) = self.whole_column(query, scope, |_| Ok(SubqueryTest::Value))?;
-                Ok(Typed::new(expr, ty))
-            }
+            A::Subquery(query) => self.whole_column(query, scope, |_| Ok(SubqueryTest::Value)),
             A::Exists { subquery, negated } => {
                 let exists = self.exists(subquery, scope)?;
                 Ok(negated_if(*negated, exists))
@@ -45,13 +42,12 @@ impl Binder<'_> {
     }
 
     /// Binds a subquery that must have a single column. `test` makes the test of its rows from the column's type.
-    /// Returns the expression and the column's type.
     pub(super) fn whole_column(
         &mut self,
         query: &ast::Query,
         scope: &Scope,
         test: impl FnOnce(Type) -> Result<SubqueryTest, SqlError>,
-    ) -> Result<(Expr, Type), SqlError> {
+    ) -> Result<Typed, SqlError> {
         if let Some(place) = self.without_subqueries {
             let message = format!("cannot use subquery in {place}");
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
@@ -60,8 +56,8 @@ impl Binder<'_> {
         let [column] = &bound.columns[..] else {
             return Err(SqlError::new(state::SYNTAX_ERROR, "subquery must return only one column"));
         };
-        let ty = column.ty;
-        Ok((asked(bound.node, level, test(ty)?, Vec::new()), ty))
+        let (ty, domain) = (column.ty, column.domain);
+        Ok(Typed::new(asked(bound.node, level, test(ty)?, Vec::new()), ty).of_domain(domain))
     }
 
     /// Binds a query that is assigned to a list of columns. Returns the values of its only row, one for each of its
@@ -74,7 +70,8 @@ impl Binder<'_> {
         let value = |(at, column): (usize, &OutputColumn)| {
             let test = SubqueryTest::Column { at, width };
             let (plan, arguments, operands) = (plan.clone(), arguments.clone(), Vec::new());
-            Typed::new(Expr::Subquery(Box::new(Subquery { plan, test, frame, arguments, operands })), column.ty)
+            let value = Expr::Subquery(Box::new(Subquery { plan, test, frame, arguments, operands }));
+            Typed::new(value, column.ty).of_domain(column.domain)
         };
         Ok(columns.iter().enumerate().map(value).collect())
     }

@@ -15,12 +15,11 @@ use super::typed::Typed;
 use super::view::check_types;
 use crate::catalog::updatable::{NO_COLUMNS, Updatable};
 use crate::catalog::view::{CheckOption, StoredView};
-use crate::catalog::{DefaultValue, Table};
+use crate::catalog::{Declared, DefaultValue, Table, View};
 use crate::expr::{Expr, ViewCheck};
 use crate::parse::names::{fold, object_name};
 use crate::parse::trigger::TriggerEvent;
 use crate::{OutputColumn, SqlError, depth, schema, state};
-use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use sqlparser::ast;
 
@@ -142,9 +141,9 @@ impl Target {
     }
 
     /// Returns the name and the type of the column at a position.
-    pub(super) fn column(&self, at: usize) -> (&str, Type) {
+    pub(super) fn column(&self, at: usize) -> (&str, Declared) {
         let column = &self.relation.columns[at];
-        (&column.name, column.ty)
+        (&column.name, Declared { ty: column.ty, domain: column.domain })
     }
 
     /// Returns the column at a position, as an expression over the table's columns.
@@ -263,7 +262,7 @@ impl Binder<'_> {
         if view.is_triggered(event) {
             let shape = view.shape(self.view.catalog.lock(&view.name));
             let mut target = Target::new(shape, &view.name, self.relation_of(view), event);
-            target.defaults = defaults_of(view).collect();
+            target.defaults = defaults_of(view, self.view).collect();
             (target.triggered, target.view) = (Some(view.clone()), Some(view.clone()));
             return Ok(target);
         }
@@ -314,7 +313,7 @@ impl Binder<'_> {
             return Err(cannot_change(event, view, NO_COLUMNS));
         }
         let places: Vec<_> = (0..view.columns.len()).map(place).collect();
-        for (at, default) in defaults_of(view) {
+        for (at, default) in defaults_of(view, self.view) {
             match &places[at] {
                 Ok(place) => {
                     below.defaults.retain(|(known, _)| known != place);
@@ -333,8 +332,7 @@ impl Binder<'_> {
     /// Makes the FROM item of a view whose columns have the numbers from 0 on.
     fn relation_of(&self, view: &StoredView) -> Relation {
         let (schema, name) = schema::split(&view.name);
-        let columns = view.columns.iter().map(|column| (column.name.clone(), column.ty));
-        let columns = OutputColumn::of_relation(self.view.catalog.number(&view.name), columns);
+        let columns = OutputColumn::of_relation(self.view.catalog.number(&view.name), view.columns.iter().cloned());
         let relation = Relation::new(Some(name.to_owned()), columns, 0);
         Relation { table: Some(name.to_owned()), full: Some(qualified(schema, name)), ..relation }
     }
@@ -345,8 +343,7 @@ impl Binder<'_> {
         let Some((_, default)) = target.defaults.iter().find(|(known, _)| *known == column) else {
             return self.default_of(&target.table, column);
         };
-        self.uses_default(default);
-        self.default_value(default)
+        self.value_without(Some(default), target.table.domain(column))
     }
 
     /// Returns the value that an UPDATE assigns to the column at a position of the target by DEFAULT: that of the named
@@ -354,10 +351,7 @@ impl Binder<'_> {
     pub(super) fn default_at(&mut self, target: &Target, at: usize) -> Result<Expr, SqlError> {
         match &target.view {
             None => self.default_of(&target.table, at),
-            Some(view) => view.default(at).map_or(Ok(Expr::NULL), |default| {
-                self.uses_default(default);
-                self.default_value(default)
-            }),
+            Some(view) => self.value_without(view.default(at), view.columns[at].domain),
         }
     }
 
@@ -377,7 +371,9 @@ impl Binder<'_> {
     }
 }
 
-/// Returns the defaults of a view's columns, with the positions of these.
-fn defaults_of(view: &StoredView) -> impl Iterator<Item = (usize, DefaultValue)> + '_ {
-    (0..view.columns.len()).filter_map(|at| Some((at, view.default(at)?.clone())))
+/// Returns the defaults of a view's columns, with the positions of these. A column without a default of its own has
+/// that of its domain.
+fn defaults_of(view: &StoredView, all: View<'_>) -> impl Iterator<Item = (usize, DefaultValue)> {
+    let of_domain = move |at: usize| all.domain_of(view.columns[at].domain?)?.default.clone();
+    (0..view.columns.len()).filter_map(move |at| Some((at, view.default(at).cloned().or_else(|| of_domain(at))?)))
 }

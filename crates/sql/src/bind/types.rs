@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::typed::Typed;
+use crate::catalog::Declared;
 use crate::expr::{Expr, Strictness, can_cast, cast};
 use crate::parse::names::fold;
 use crate::types::{Styles, decode_text, enumeration, is_number, rank, type_name, without_modifier};
@@ -81,10 +82,10 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
 
 impl Binder<'_> {
     /// Returns the type that a type's name means.
-    pub(super) fn data_type(&mut self, ty: &ast::DataType) -> Result<Type, SqlError> {
-        let ty = self.view.data_type(ty)?;
-        self.use_type(ty);
-        Ok(ty)
+    pub(super) fn declared_type(&mut self, ty: &ast::DataType) -> Result<Declared, SqlError> {
+        let declared = self.view.declared_type(ty)?;
+        self.use_type(declared.ty);
+        Ok(declared)
     }
 
     /// Makes the plan depend on the present definition of a type, if the type or its elements are enumerated.
@@ -159,22 +160,22 @@ impl Binder<'_> {
         }
     }
 
-    /// Casts an expression to the type of a column, as INSERT and UPDATE do.
-    pub(crate) fn assign(&mut self, typed: Typed, column: &str, to: Type) -> Result<Expr, SqlError> {
-        let from = typed.ty;
-        if let Some(from) = from
-            && !can_cast(from, to, Strictness::Assignment)
+    /// Casts an expression to the type of a column, as INSERT and UPDATE do, and makes it a value of the column's
+    /// domain.
+    pub(crate) fn assign(&mut self, typed: Typed, column: &str, to: Declared) -> Result<Expr, SqlError> {
+        if let Some(from) = typed.ty
+            && !can_cast(from, to.ty, Strictness::Assignment)
         {
             let message = format!(
                 "column \"{column}\" is of type {} but expression is of type {}",
-                type_name(Some(to)),
-                type_name(Some(from))
+                self.view.shown_type(Some(to.ty), to.domain),
+                self.view.shown_type(Some(from), typed.domain)
             );
             let error = SqlError::new(state::DATATYPE_MISMATCH, message)
                 .hint("You will need to rewrite or cast the expression.");
             return Err(self.locate_at(error, typed.at));
         }
-        self.coerce(typed, to, Strictness::Assignment)
+        self.coerce_to(typed, to, Strictness::Assignment)
     }
 
     /// Casts an expression to boolean. Errors name the place of the expression as `place`, which is PostgreSQL's name

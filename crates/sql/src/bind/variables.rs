@@ -4,7 +4,7 @@
 
 use super::typed::Typed;
 use crate::error::unsupported;
-use crate::expr::{Expr, Strictness, can_cast};
+use crate::expr::{BoundDomain, Expr, Strictness, can_cast};
 use crate::parse::body::{TargetSyntax, VariableSyntax};
 use crate::plan::{Slots, Target};
 use crate::types::type_name;
@@ -38,6 +38,8 @@ pub(crate) struct Variables {
     /// The slot of the array whose first element has the subscript 0, which is that of `TG_ARGV`; `None` outside
     /// triggers.
     from_zero: Option<usize>,
+    /// The domains of the slots that have one.
+    domains: HashMap<usize, Arc<BoundDomain>>,
 }
 
 /// The names and types of the fields of a row.
@@ -73,8 +75,8 @@ pub(super) struct Shapes(Vec<Holder>);
 /// The contents of a variable, as its declaration gives them.
 #[derive(Debug)]
 pub(crate) enum Contents {
-    /// A value of this type.
-    Value(Type),
+    /// A value of this type, and of this domain if there is one.
+    Value(Type, Option<Arc<BoundDomain>>),
     /// A row of a table or view, with the names and types of its fields.
     Row(Vec<(String, Type)>),
     /// A record, which may have rows of any queries.
@@ -84,13 +86,13 @@ pub(crate) enum Contents {
 }
 
 impl Contents {
-    /// Returns the type of the variable's value.
+    /// Returns the type of the variable's value, and its domain if it has one.
     ///
     /// # Errors
     /// 0A000 if the variable has no single value, so that it cannot have a first value.
-    pub(crate) fn value_type(&self) -> Result<Type, SqlError> {
+    pub(crate) fn value_type(&self) -> Result<(Type, Option<&Arc<BoundDomain>>), SqlError> {
         match self {
-            Contents::Value(ty) => Ok(*ty),
+            Contents::Value(ty, domain) => Ok((*ty, domain.as_ref())),
             Contents::Row(_) | Contents::Record | Contents::Alias(_) => Err(unsupported("a first value for a row")),
         }
     }
@@ -117,6 +119,7 @@ impl Variables {
             is_dynamic,
             reshaped: Vec::new(),
             from_zero: None,
+            domains: HashMap::new(),
         };
         for (name, ty) in arguments {
             variables.push(name.map(str::to_owned), ty);
@@ -138,6 +141,30 @@ impl Variables {
     /// Adds a variable with a value that the body does not declare.
     pub(super) fn add(&mut self, name: &str, ty: Type) {
         self.push(Some(name.to_owned()), ty);
+    }
+
+    /// Returns the slot of the first field of a variable that has a row.
+    pub(super) fn first_of(&self, name: &str) -> usize {
+        match self.known(name).map(|known| &known.holder) {
+            Some(Holder::Row(fields)) => fields.first().map_or(0, |(_, slot)| *slot),
+            _ => 0,
+        }
+    }
+
+    /// Makes the values of a slot those of a domain.
+    pub(super) fn restrict(&mut self, slot: usize, domain: Arc<BoundDomain>) {
+        self.domains.insert(slot, domain);
+    }
+
+    /// Returns the value of a slot.
+    fn value(&self, slot: usize) -> Typed {
+        let domain = self.domains.get(&slot).map(|domain| domain.id);
+        Typed::new(Expr::Param(slot), self.types[slot]).of_domain(domain)
+    }
+
+    /// Returns the assignment of a value of type `from` to a slot.
+    fn target_of(&self, slot: usize, from: Type, not_null: Option<Arc<str>>) -> Target {
+        Target { slot, from, to: self.types[slot], not_null, domain: self.domains.get(&slot).cloned() }
     }
 
     /// Sets the subscript of the first element to 0 for the array in the last slot.
@@ -164,8 +191,7 @@ impl Variables {
     /// # Errors
     /// 55000 for a record that has no row yet, 0A000 for one that may have rows of different queries here.
     pub(super) fn fields(&self, name: &str) -> Result<Option<Vec<(String, Typed)>>, SqlError> {
-        let typed =
-            |(field, slot): &(String, usize)| (field.clone(), Typed::new(Expr::Param(*slot), self.types[*slot]));
+        let typed = |(field, slot): &(String, usize)| (field.clone(), self.value(*slot));
         match self.known(name).map(|known| &known.holder) {
             Some(Holder::Row(fields) | Holder::Record(Some(fields))) => Ok(Some(fields.iter().map(typed).collect())),
             Some(Holder::Record(None)) => Err(not_assigned(name)),
@@ -305,7 +331,7 @@ impl Variables {
             },
             None => self.slot(name),
         };
-        Ok(slot.map(|slot| Typed::new(Expr::Param(slot), self.types[slot])))
+        Ok(slot.map(|slot| self.value(slot)))
     }
 
     fn slot(&self, name: &str) -> Option<usize> {
@@ -327,8 +353,12 @@ impl Variables {
     pub(crate) fn declare(&mut self, variable: &VariableSyntax, contents: Contents) -> Result<Slots, SqlError> {
         let declaration: *const VariableSyntax = variable;
         let (first, width, holder) = match contents {
-            Contents::Value(ty) => {
+            Contents::Value(ty, domain) => {
                 let first = self.slots_for(declaration, vec![(String::new(), ty)]);
+                match domain {
+                    Some(domain) => self.domains.insert(first, domain),
+                    None => self.domains.remove(&first),
+                };
                 (first, 1, Holder::Value(first))
             }
             Contents::Row(fields) => {
@@ -376,9 +406,10 @@ impl Variables {
         had.map(|(fields, first)| (*first, fields.len())).collect()
     }
 
-    /// Returns the type of the value of a variable or field.
-    pub(crate) fn type_of(&self, target: &TargetSyntax) -> Result<Type, SqlError> {
-        Ok(self.types[self.target_slot(target)?.0])
+    /// Returns the type of the value of a variable or field, and its domain if it has one.
+    pub(crate) fn type_of(&self, target: &TargetSyntax) -> Result<(Type, Option<&Arc<BoundDomain>>), SqlError> {
+        let slot = self.target_slot(target)?.0;
+        Ok((self.types[slot], self.domains.get(&slot)))
     }
 
     /// Returns the assignment of a value of type `from` to a variable or field.
@@ -391,7 +422,7 @@ impl Variables {
             return Err(SqlError::new(state::ERROR_IN_ASSIGNMENT, message));
         }
         check_assignable(target.field.as_deref().unwrap_or(name), from, to)?;
-        Ok(Target { slot, from, to, not_null: known.not_null.then(|| name.into()) })
+        Ok(self.target_of(slot, from, known.not_null.then(|| name.into())))
     }
 
     /// Returns the assignment of a value of type `from` to the variable in this slot.
@@ -460,7 +491,7 @@ impl Variables {
                     .map(|((name, slot), column)| {
                         let (from, to) = (column.ty, self.types[*slot]);
                         check_assignable(name, from, to)?;
-                        Ok(Target { slot: *slot, from, to, not_null: None })
+                        Ok(self.target_of(*slot, from, None))
                     })
                     .collect();
             }
@@ -484,16 +515,13 @@ impl Variables {
                     return Err(unsupported("a record for the rows of EXECUTE in a function").hint(hint));
                 }
                 Holder::Row(fields) | Holder::Record(Some(fields)) => {
-                    let of_field = |(_, slot): &(String, usize)| {
-                        let ty = self.types[*slot];
-                        Target { slot: *slot, from: ty, to: ty, not_null: None }
-                    };
+                    let of_field = |(_, slot): &(String, usize)| self.target_of(*slot, self.types[*slot], None);
                     return Ok(fields.iter().map(of_field).collect());
                 }
                 Holder::Value(_) => {}
             }
         }
-        into.iter().map(|target| self.target(target, self.type_of(target)?)).collect()
+        into.iter().map(|target| self.target(target, self.type_of(target)?.0)).collect()
     }
 
     /// Gives a record the columns of a query as its fields.

@@ -66,7 +66,7 @@ pub(crate) fn define_view(
         relations.extend(used.views.iter().map(|view| view.name.clone()));
         let written: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
         let query = if names.is_empty() { Syntax::new(query) } else { with_column_names(&query, &written)? };
-        let qualified = match used.enumerations.is_empty() {
+        let qualified = match used.enumerations.is_empty() && used.domains.is_empty() {
             true => None,
             false => view.with_qualified_types(&restored(query.to_string()))?,
         };
@@ -174,7 +174,7 @@ impl Binder<'_> {
             lock => Locking::All(lock),
         };
         let node = self.rows_of_view(view, locked)?;
-        let columns = view.columns.iter().map(|column| (column.name.clone(), column.ty));
+        let columns = view.columns.iter().cloned();
         let columns = OutputColumn::of_relation(self.view.catalog.number(&view.name), columns);
         let (schema, name) = schema::split(&view.name);
         let mut from = self.rows_item(node, None, columns, Some(name.to_owned()), alias)?;

@@ -216,7 +216,7 @@ impl Binder<'_> {
         debug_assert_eq!(first, self.around.named.len());
         self.settle(&mut start)?;
         let mut columns = start.columns;
-        columns.iter_mut().for_each(|column| column.origin = None);
+        columns.iter_mut().for_each(|column| (column.origin, column.domain) = (None, None));
         let mut shown = columns.clone();
         rename(name, &mut shown, &cte.alias)?;
         self.around.named[place].columns = shown;

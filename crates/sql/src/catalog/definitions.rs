@@ -1,5 +1,6 @@
 //! The definitions of the catalog by their names, and the uncommitted changes that a transaction has made to them.
 
+use super::domain::Domain;
 use super::enumeration::EnumType;
 use super::foreign_key::{ForeignKey, Referrer};
 use super::procedure::Procedure;
@@ -48,6 +49,7 @@ pub struct Catalog {
     views: RwLock<BTreeMap<String, Arc<StoredView>>>,
     schemas: RwLock<BTreeMap<String, Arc<Schema>>>,
     enumerations: RwLock<BTreeMap<String, Arc<EnumType>>>,
+    domains: RwLock<BTreeMap<String, Arc<Domain>>>,
     /// The id that a new sequence or a new place of a sequence got last.
     last_sequence: AtomicU32,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
@@ -110,6 +112,11 @@ impl Catalog {
     pub fn has_enumeration(&self, id: EnumId) -> bool {
         let known = self.enumerations.read().unwrap_or_else(|poison| poison.into_inner());
         known.values().any(|known| known.kept.id() == id)
+    }
+
+    /// Returns the committed domain of this full name.
+    pub fn domain(&self, name: &str) -> Option<Arc<Domain>> {
+        self.domains.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
     }
 
     /// Returns the committed sequence of this full name.
@@ -205,6 +212,7 @@ impl Catalog {
         publish(&mut self.procedures.write().unwrap_or_else(|poison| poison.into_inner()), &changes.procedures);
         publish(&mut self.schemas.write().unwrap_or_else(|poison| poison.into_inner()), &changes.schemas);
         publish(&mut self.views.write().unwrap_or_else(|poison| poison.into_inner()), &changes.views);
+        publish(&mut self.domains.write().unwrap_or_else(|poison| poison.into_inner()), &changes.domains);
         let mut enumerations = self.enumerations.write().unwrap_or_else(|poison| poison.into_inner());
         for (name, change) in &changes.enumerations {
             match change {
@@ -254,6 +262,8 @@ pub struct Changes {
     pub schemas: BTreeMap<String, Option<Arc<Schema>>>,
     /// The new definition of each changed enumerated type; `None` if the transaction drops the type.
     pub enumerations: BTreeMap<String, Option<Arc<EnumType>>>,
+    /// The new definition of each changed domain; `None` if the transaction drops the domain.
+    pub domains: BTreeMap<String, Option<Arc<Domain>>>,
     /// The engine's tables that the transaction has created, whether or not a definition uses them.
     pub created: Vec<TableId>,
 }
@@ -266,6 +276,7 @@ pub static NO_CHANGES: Changes = Changes {
     views: BTreeMap::new(),
     schemas: BTreeMap::new(),
     enumerations: BTreeMap::new(),
+    domains: BTreeMap::new(),
     created: Vec::new(),
 };
 
@@ -283,6 +294,7 @@ impl Changes {
             && self.views.is_empty()
             && self.schemas.is_empty()
             && self.enumerations.is_empty()
+            && self.domains.is_empty()
     }
 }
 
@@ -457,6 +469,21 @@ impl View<'_> {
         let known = self.catalog.enumerations.read().unwrap_or_else(|poison| poison.into_inner());
         let known = known.values().filter(|known| !self.changes.enumerations.contains_key(&known.name));
         known.chain(self.changes.enumerations.values().flatten()).cloned().collect()
+    }
+
+    /// Returns the domain of this full name, as the transaction sees it.
+    pub fn domain(&self, name: &str) -> Option<Arc<Domain>> {
+        match self.changes.domains.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.domain(name),
+        }
+    }
+
+    /// Returns all domains that the transaction sees.
+    pub fn domains(&self) -> Vec<Arc<Domain>> {
+        let known = self.catalog.domains.read().unwrap_or_else(|poison| poison.into_inner());
+        let known = known.values().filter(|known| !self.changes.domains.contains_key(&known.name));
+        known.chain(self.changes.domains.values().flatten()).cloned().collect()
     }
 
     /// Returns the sequence of this full name, as the transaction sees it.

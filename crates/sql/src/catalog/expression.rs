@@ -10,10 +10,11 @@
 //! its number, and a column's type cannot change while a CHECK or a generated column refers to the column.
 //!
 //! An expression is bound again in a few cases: after a restart, when an enumerated type that it names is renamed, when
-//! the type of its own generated column changes, and when an index's expression refers to a column whose type changes.
-//! Its literals keep their meaning, because its styles contain the moment of the definition: the literal `'today'` in a
-//! DEFAULT is always the day of the definition. A DEFAULT that calls functions of users, which can be redefined, has no
-//! bound form. It is bound for each statement, with the styles and the moment of its definition.
+//! a domain that it names is renamed or gets other constraints, when the type of its own generated column changes, and
+//! when an index's expression refers to a column whose type changes. Its literals keep their meaning, because its
+//! styles contain the moment of the definition: the literal `'today'` in a DEFAULT is always the day of the definition.
+//! A DEFAULT that calls functions of users, which can be redefined, has no bound form. It is bound for each statement,
+//! with the styles and the moment of its definition.
 
 use crate::depth::Syntax;
 use crate::opaque::Opaque;
@@ -91,6 +92,22 @@ impl DefaultValue {
         match &self.source {
             DefaultSource::Written(written, sequences) if !written.functions.is_empty() => Some((written, sequences)),
             DefaultSource::Written(..) | DefaultSource::NextValue(_) => None,
+        }
+    }
+
+    /// Returns the expression, or `None` if the value comes from a sequence.
+    pub fn written(&self) -> Option<&Written> {
+        match &self.source {
+            DefaultSource::Written(written, _) => Some(written),
+            DefaultSource::NextValue(_) => None,
+        }
+    }
+
+    /// Returns the expression, to change it. Returns `None` if the value comes from a sequence.
+    pub fn written_mut(&mut self) -> Option<&mut Written> {
+        match &mut self.source {
+            DefaultSource::Written(written, _) => Some(written),
+            DefaultSource::NextValue(_) => None,
         }
     }
 

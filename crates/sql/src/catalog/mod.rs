@@ -1,5 +1,5 @@
-//! The catalog: the names and definitions of schemas, tables, views, sequences, procedures, functions, triggers and
-//! enumerated types, and the engine's id of each table.
+//! The catalog: the names and definitions of schemas, tables, views, sequences, procedures, functions, triggers,
+//! enumerated types and domains, and the engine's id of each table.
 //!
 //! A [`Table`] is a definition that never changes. DDL makes another definition, and often another table of the engine,
 //! in the transaction's own [`Changes`]. All transactions see the changes once the transaction has committed. The
@@ -15,7 +15,7 @@
 //! | `expression` | DEFAULT and CHECK, and the expressions of generated columns and indexes |
 //! | `index` | indexes, apart from what the engine knows of them |
 //! | `foreign_key` | foreign keys |
-//! | `enumeration`, `named_types` | enumerated types; the types that names and OIDs mean |
+//! | `enumeration`, `domain`, `named_types` | enumerated types; domains; the types that names and OIDs mean |
 //! | `procedure`, `trigger` | procedures and functions; triggers |
 //! | `sequence` | sequences |
 //! | `view`, `view_options`, `updatable` | views; their options; which of them can be written to |
@@ -26,6 +26,7 @@
 //! | `stored`, `place_log` | definitions as rows; records of the places of sequences |
 
 mod definitions;
+pub mod domain;
 pub mod enumeration;
 pub mod expected;
 mod expression;
@@ -48,6 +49,7 @@ pub mod view_options;
 pub use definitions::{Catalog, Changes, View};
 pub use expression::{Check, Computed, DefaultSource, DefaultValue, Mentioned, RowExpression, Written};
 pub use index::{IndexProperties, KeyOrder};
+pub use named_types::{Declared, NamedType};
 pub(crate) use table::column_of;
 pub use table::{
     Comments, HIDDEN, HIDDEN_PREFIX, OnCommit, Part, Rules, Table, check_column_name, describe, describe_as,

@@ -6,7 +6,7 @@ use crate::opaque::Opaque;
 use crate::parse::body::BodySyntax;
 use crate::parse::procedure::{ArgumentMode, CreateProcedure, Language, Volatility};
 use crate::schema::{plain, shown, split};
-use crate::types::{Styles, oid, type_name};
+use crate::types::{DomainId, Styles, oid, type_name};
 use hotrow_storage::Type;
 use hotrow_sync::{Arc, RwLock};
 
@@ -42,6 +42,8 @@ pub struct Argument {
     pub mode: ArgumentMode,
     /// The type of the argument. Lengths, precisions and scales are ignored, except that of `char(n)`.
     pub ty: Type,
+    /// The domain of the argument, whose base type is `ty`. Signatures do not tell it from its base type.
+    pub domain: Option<DomainId>,
     /// The default of the argument, or `None` if it has none: a call must supply the value of such an input argument.
     pub default: Option<DefaultValue>,
 }
@@ -57,6 +59,8 @@ pub struct FunctionTraits {
     pub volatility: Volatility,
     /// Whether the result is NULL if an argument is NULL. The body does not run then.
     pub strict: bool,
+    /// The domain of the value that the function returns, if it returns one of a domain.
+    pub domain: Option<DomainId>,
 }
 
 /// The type of a function's result.

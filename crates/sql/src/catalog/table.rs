@@ -7,7 +7,7 @@ use super::index::IndexProperties;
 use super::trigger::Trigger;
 use super::view::{Materialized, StoredView};
 use crate::table_lock::TableLock;
-use crate::types::{Styles, encode_text, enumeration, type_of};
+use crate::types::{DomainId, Styles, encode_text, enumeration, type_of};
 use crate::{SqlError, schema, state};
 use bytes::BytesMut;
 use hotrow_storage::{
@@ -74,6 +74,8 @@ pub fn rename_comment(comments: &mut Comments, part: fn(String) -> Part, old: &s
 pub struct Rules {
     /// The DEFAULT of each visible column; `None` if the column has none.
     pub defaults: Vec<Option<DefaultValue>>,
+    /// The domain of each visible column; `None` if the column has none. The list is empty if no column has one.
+    pub domains: Vec<Option<DomainId>>,
     /// The columns whose values are computed, in the order of their positions.
     pub computed: Vec<Computed>,
     /// CHECK constraints, in the order of their names as PostgreSQL checks them.
@@ -103,6 +105,22 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Returns the domain of a column, or `None` if the column has none.
+    pub fn domain(&self, column: usize) -> Option<DomainId> {
+        self.domains.get(column).copied().flatten()
+    }
+
+    /// Sets the domain of a visible column.
+    pub fn set_domain(&mut self, column: usize, domain: Option<DomainId>) {
+        if self.domains.len() <= column {
+            if domain.is_none() {
+                return;
+            }
+            self.domains.resize(column + 1, None);
+        }
+        self.domains[column] = domain;
+    }
+
     /// Returns the expression of a computed column, or `None` if statements give the column its values.
     pub fn computation(&self, column: usize) -> Option<&RowExpression> {
         self.computed.iter().find(|computed| computed.column == column).map(|computed| &computed.value)
@@ -219,6 +237,11 @@ impl Table {
     /// Returns the number of columns before the hidden key: those whose values a statement gives or computes.
     pub fn stored(&self) -> usize {
         self.schema.columns.len() - usize::from(self.is_key_hidden())
+    }
+
+    /// Returns the domain of a column, whose values have its base type.
+    pub fn domain(&self, column: usize) -> Option<DomainId> {
+        self.rules.domain(column)
     }
 
     /// Whether the values of a visible column are computed from other columns.

@@ -1,6 +1,7 @@
 //! The definitions that a plan depends on.
 
 use super::definitions::{NO_CHANGES, View};
+use super::domain::Domain;
 use super::enumeration::EnumType;
 use super::procedure::Procedure;
 use super::sequence::Sequence;
@@ -24,6 +25,8 @@ pub struct Used {
     pub views: Vec<Arc<StoredView>>,
     /// The enumerated types that the plan names, or whose labels it mentions.
     pub enumerations: Vec<Arc<EnumType>>,
+    /// The domains that the plan names, or whose constraints it checks.
+    pub domains: Vec<Arc<Domain>>,
     /// The names of relations as the statement writes them, each with the full name to which it was resolved.
     pub names: Vec<(RelationName, String)>,
     /// The names in the bodies that have search paths of their own, which are resolved by these paths.
@@ -105,6 +108,11 @@ impl Used {
         add(&mut self.enumerations, made);
     }
 
+    /// Adds a domain, unless it has been added before.
+    pub fn add_domain(&mut self, made: &Arc<Domain>) {
+        add(&mut self.domains, made);
+    }
+
     /// Adds a written name with the full name to which it was resolved. Does nothing if the name has been added before.
     pub fn add_name(&mut self, written: &RelationName, name: &str) {
         if !self.names.iter().any(|(known, _)| known == written) {
@@ -144,6 +152,7 @@ impl Used {
         other.routine_names.iter().for_each(|(written, found)| self.add_routine_name(written, found));
         other.views.iter().for_each(|view| self.add_view(view));
         other.enumerations.iter().for_each(|made| self.add_enumeration(made));
+        other.domains.iter().for_each(|made| self.add_domain(made));
         other.names.iter().for_each(|(written, name)| self.add_name(written, name));
         self.elsewhere.extend(other.elsewhere.iter().cloned());
         for sequence in &other.sequences {
@@ -161,6 +170,7 @@ impl Used {
             && self.routine_names.iter().all(|(written, found)| means(view, written, found))
             && self.views.iter().all(|stored| view.is_view(stored))
             && self.enumerations.iter().all(|made| view.is_enumeration(made))
+            && self.domains.iter().all(|made| view.is_domain(made))
             && self.names.iter().all(|(written, name)| view.find(written) == *name)
             && self.elsewhere.iter().all(|other| other.is_current(view))
             && self.sequences.iter().all(|used| view.sequence(&used.name).is_some_and(|now| now.id == used.id))
@@ -181,6 +191,7 @@ impl Used {
             || self.routine_names.iter().any(|(written, found)| !means(without, written, found))
             || self.views.iter().any(|view| changes.views.contains_key(&view.name))
             || self.enumerations.iter().any(|made| changes.enumerations.contains_key(&made.name))
+            || self.domains.iter().any(|made| changes.domains.contains_key(&made.name))
             || self.sequences.iter().any(|used| changes.sequences.contains_key(&used.name))
     }
 }

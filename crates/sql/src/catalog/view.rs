@@ -108,8 +108,9 @@ impl StoredView {
         let schema = Arc::new(TableSchema::new(&self.name, columns, &key));
         let mut defaults = self.defaults.clone();
         defaults.resize(self.columns.len(), None);
+        let domains = self.columns.iter().map(|column| column.domain).collect();
         let (triggers, comments) = (self.triggers.clone(), self.comments.clone());
-        let rules = Rules { defaults, triggers, comments, ..Rules::default() };
+        let rules = Rules { defaults, domains, triggers, comments, ..Rules::default() };
         Table::over(TableId(u32::MAX), schema, layout, rules, Arc::new(AtomicI64::new(1)), lock)
     }
 }

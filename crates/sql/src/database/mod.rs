@@ -287,6 +287,7 @@ pub(crate) fn plan(
         sql: sql.clone(),
         declared: Vec::new(),
         params: Vec::new(),
+        domains: Vec::new(),
         columns,
         plan,
         used: Used::default(),

@@ -1,6 +1,6 @@
 //! Opening a database: the catalog is made of the definitions that an earlier process has stored.
 
-use crate::bind::{bind_stored_check, bind_stored_computed, bind_stored_default, obstacle};
+use crate::bind::{bind_stored_check, bind_stored_computed, bind_stored_default, bind_stored_domain, obstacle};
 use crate::catalog::place_log::{self, At};
 use crate::catalog::stored::{self, Definitions, Stored, object_name};
 use crate::catalog::view::StoredView;
@@ -181,7 +181,8 @@ fn each_row(
 /// # Errors
 /// If an expression cannot be bound.
 fn bind(definitions: &Changes, catalog: &Catalog) -> Result<(), OpenError> {
-    let types = Changes { enumerations: definitions.enumerations.clone(), ..Changes::default() };
+    let (enumerations, domains) = (definitions.enumerations.clone(), definitions.domains.clone());
+    let types = Changes { enumerations, domains, ..Changes::default() };
     let view = View {
         database: "",
         catalog,
@@ -194,6 +195,10 @@ fn bind(definitions: &Changes, catalog: &Catalog) -> Result<(), OpenError> {
         object: object_name(kind, name),
         reason: format!("{what} cannot be bound: {}", error.message),
     };
+    for domain in definitions.domains.values().flatten() {
+        bind_stored_domain(domain, view)
+            .map_err(|error| wrong("type", &domain.name, "one of its expressions".to_owned(), error))?;
+    }
     for table in definitions.tables.values().flatten() {
         let wrong = |what: String, error| wrong("table", table.name(), what, error);
         for (at, default) in table.rules.defaults.iter().enumerate() {

@@ -10,9 +10,9 @@ use super::generated;
 use super::index::with_labels;
 use super::rebuild::NewColumn;
 use super::triggers::{self, rename_in_triggers};
-use crate::bind::{bind_conversion, define_default, with_column_names};
+use crate::bind::{bind_conversion, constrained, define_default, with_column_names};
 use crate::catalog::sequence::Sequence;
-use crate::catalog::{Part, Table, check_column_name, column_of, rename_comment};
+use crate::catalog::{Declared, Part, Table, check_column_name, column_of, rename_comment};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::parse::names::{fold, object_name};
@@ -158,7 +158,8 @@ impl Ddl<'_> {
         for option in &column.options {
             self.add_column_constraint(&mut draft, column, option)?;
         }
-        let added = self.added_column(table, draft.rules.defaults.last().and_then(Option::as_ref))?;
+        let at = draft.visible() - 1;
+        let added = self.added_column(table, draft.rules.defaults[at].clone(), draft.rules.domain(at))?;
         let columns = kept(table).chain([added]).collect();
         let mut changed = self.rebuilt(table, draft, columns)?;
         for option in &column.options {
@@ -446,8 +447,14 @@ impl Ddl<'_> {
     ) -> Result<(), Fail> {
         let old = &table.schema.columns[at];
         let name = &old.name;
-        let ty = self.view().data_type(ty)?;
+        let Declared { ty, domain } = self.view().declared_type(ty)?;
         self.keep_type(ty)?;
+        self.keep_domain(domain)?;
+        if domain.is_some()
+            && (table.is_generated(at) || table.rules.identities.iter().any(|(column, _)| *column == at))
+        {
+            return Err(unsupported("a generated or identity column of a domain").into());
+        }
         if table.rules.checks.iter().any(|check| check.condition.looks_at(at)) {
             let what = "changing the type of a column that a CHECK constraint looks at";
             return Err(unsupported(what).hint("Drop the constraint, and add it again afterwards.").into());
@@ -459,16 +466,19 @@ impl Ddl<'_> {
                 let detail = format!("Column \"{name}\" is a generated column.");
                 return Err(SqlError::new(state::INVALID_COLUMN_DEFINITION, message).detail(detail).into());
             }
-            Some(using) => bind_conversion(using, table, name, ty, self.view())?,
+            Some(using) => bind_conversion(using, table, name, Declared { ty, domain }, self.view())?,
             None => Expr::Column(at).assigned(old.ty, ty).ok_or_else(|| {
-                let message = format!("column \"{name}\" cannot be cast automatically to type {}", type_name(Some(ty)));
+                let shown = self.view().shown_type(Some(ty), domain);
+                let message = format!("column \"{name}\" cannot be cast automatically to type {shown}");
                 let error = SqlError::new(state::DATATYPE_MISMATCH, message);
                 if table.is_generated(at) {
                     return error;
                 }
-                error.hint(format!("You might need to specify \"USING {name}::{}\".", type_name(Some(ty))))
+                error.hint(format!("You might need to specify \"USING {name}::{shown}\"."))
             })?,
         };
+        // USING has its value checked; any other value is checked here.
+        let value = if using.is_none() { constrained(value, domain, self.view())? } else { value };
         let mut draft = self.draft(table);
         let is_identity = draft.rules.identities.iter().any(|(identity, _)| *identity == at);
         if is_identity {
@@ -482,7 +492,7 @@ impl Ddl<'_> {
         }
         if let Some(default) = &mut draft.rules.defaults[at] {
             if !can_cast(old.ty, ty, Strictness::Assignment) {
-                let to = type_name(Some(ty));
+                let to = self.view().shown_type(Some(ty), domain);
                 let message = format!("default for column \"{name}\" cannot be cast automatically to type {to}");
                 return Err(SqlError::new(state::DATATYPE_MISMATCH, message).into());
             }
@@ -491,6 +501,7 @@ impl Ddl<'_> {
         self.retype_generated(&mut draft, at, ty)?;
         self.retype_hidden(table, &mut draft, at, ty)?;
         draft.schema.columns[at].ty = ty;
+        draft.rules.set_domain(at, domain);
         let mut columns: Vec<_> = kept(table).collect();
         columns[at] = NewColumn::Computed(value);
         let changed = self.rebuilt(table, draft, columns)?;

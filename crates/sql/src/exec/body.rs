@@ -5,13 +5,13 @@
 
 use super::Fail;
 use crate::client::Notice;
-use crate::expr::{Strictness, cast};
+use crate::expr::{Env, Strictness, cast};
 use crate::parse::body::condition::Condition;
 use crate::parse::body::{
     Block, Declaration, ErrorPart, Fact, Form, Handler, Leave, Loop, Raise, Rounds, Step, StepKind,
 };
 use crate::plan::{Slots, Target};
-use crate::types::{Styles, encode_text};
+use crate::types::encode_text;
 use crate::{OutputColumn, SqlError, SqlState, depth, state};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
@@ -83,8 +83,8 @@ pub(crate) struct Frame<'f> {
     pub(crate) values: &'f mut Vec<Value<'static>>,
     /// The slot of the variable `found`.
     pub(crate) found: usize,
-    /// The styles in which values are read and shown.
-    pub(crate) styles: Styles,
+    /// The environment in which values are cast, and the constraints of domains checked.
+    pub(crate) env: Env<'f>,
 }
 
 /// The values of a row's columns.
@@ -135,7 +135,10 @@ pub(crate) fn fill(frame: &mut Frame<'_>, into: &[Target], row: Option<Vec<Value
 /// # Errors
 /// 22004 if the variable is NOT NULL and the value is NULL, or the errors of the conversion.
 pub(crate) fn store(frame: &mut Frame<'_>, target: &Target, value: Value<'static>) -> Result<(), Fail> {
-    let value = cast(value, target.from, target.to, Strictness::Assignment, frame.styles)?.into_owned();
+    let value = cast(value, target.from, target.to, Strictness::Assignment, frame.env.styles)?.into_owned();
+    if let Some(domain) = &target.domain {
+        domain.check(&value, &frame.env)?;
+    }
     check_not_null(&value, target.not_null.as_deref())?;
     frame.values[target.slot] = value;
     Ok(())
@@ -473,7 +476,7 @@ impl<M: Machine + Returning<M::Form>> Runner<'_, M> {
             return Ok(None);
         }
         let mut text = BytesMut::new();
-        encode_text(&value, ty, self.machine.frame().styles, &mut text);
+        encode_text(&value, ty, self.machine.frame().env.styles, &mut text);
         Ok(Some(String::from_utf8_lossy(&text).into_owned()))
     }
 
@@ -581,8 +584,7 @@ fn part_of(error: &SqlError, part: ErrorPart) -> String {
         ErrorPart::Constraint => subject.and_then(|subject| subject.constraint.clone()),
         ErrorPart::Table => subject.map(|subject| subject.table.clone()),
         ErrorPart::Schema => subject.map(|subject| subject.schema.clone()),
-        // No error has a type as its subject.
-        ErrorPart::DataType => None,
+        ErrorPart::DataType => subject.and_then(|subject| subject.datatype.clone()),
     }
     .unwrap_or_default()
 }

@@ -2,11 +2,13 @@
 
 use super::Fail;
 use super::ddl::Ddl;
+use super::domain::{constraint_of, no_domain};
 use super::triggers::{Owner, undefined_trigger};
+use crate::catalog::domain::Domain;
 use crate::catalog::enumeration::EnumType;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::view::StoredView;
-use crate::catalog::{Comments, Part, Table, column_of};
+use crate::catalog::{Comments, NamedType, Part, Table, column_of};
 use crate::parse::definition::{Commented, RelationKind};
 use crate::schema::{RelationName, Schema, plain, undefined_schema, undefined_table};
 use crate::table_lock::Mode;
@@ -61,8 +63,25 @@ impl Ddl<'_> {
             }
             Commented::Routine(kind, routine) => self.comment_routine(*kind, routine, text)?,
             Commented::Type(name) => {
-                let made = self.owned_enumeration(name)?;
-                self.publish_enumeration(EnumType { comment: text.map(str::to_owned), ..(*made).clone() });
+                let comment = text.map(str::to_owned);
+                match self.owned_type(name)? {
+                    NamedType::Enumeration(made) => self.publish_enumeration(EnumType { comment, ..(*made).clone() }),
+                    NamedType::Domain(made) => self.publish_domain(Domain { comment, ..(*made).clone() }),
+                }
+            }
+            Commented::Domain(name) => {
+                let made = match self.owned_type(name)? {
+                    NamedType::Domain(made) => made,
+                    NamedType::Enumeration(_) => return Err(no_domain(&format!("\"{name}\"")).into()),
+                };
+                self.publish_domain(Domain { comment: text.map(str::to_owned), ..(*made).clone() });
+            }
+            Commented::DomainConstraint(constraint, name) => {
+                let made = self.owned_domain(name)?;
+                let mut domain = (*made).clone();
+                let check = constraint_of(&mut domain, constraint)?;
+                check.comment = text.map(str::to_owned);
+                self.publish_domain(domain);
             }
             Commented::Schema(name) => {
                 self.lock(&super::schema::schema_lock(name), Mode::Exclusive)?;

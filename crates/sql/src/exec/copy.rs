@@ -10,20 +10,22 @@ use super::subquery::NOBODY;
 use super::{Exec, Fail, width};
 use crate::client::Client;
 use crate::copy::{CopyFormat, CopyOptions, CopyReader, CopyWriter};
-use crate::expr::{Content, Frame, Input, Kept};
+use crate::expr::{BoundDomain, Content, Frame, Input, Kept};
 use crate::plan::{Insert, Node, Plan};
 use crate::types::{decode_binary, decode_text_borrowed};
 use crate::{OutputColumn, SqlError, system};
 use hotrow_storage::Value;
+use hotrow_sync::Arc;
 use hotrow_txn::Abort;
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
     /// Runs COPY FROM STDIN: inserts the rows that the client sends, and returns their number. `waits` says whether it
-    /// waits for other transactions' changes of rows.
+    /// waits for other transactions' changes of rows. `domains` are those of the columns that the data has; the list is
+    /// empty if there are none.
     pub(crate) fn copy_from(
         &mut self,
-        insert: &Insert,
+        (insert, domains): (&Insert, &[Option<Arc<BoundDomain>>]),
         options: &CopyOptions,
         waits: bool,
         client: &mut dyn Client,
@@ -58,6 +60,9 @@ impl Exec<'_> {
                             None => Value::Null,
                         },
                     };
+                    if let Some(Some(domain)) = domains.get(at) {
+                        domain.check(&value, &self.env).map_err(explain)?;
+                    }
                     writer.row.change(|row| row.set(target, &value));
                 }
                 let written = self.in_time(waits, |exec| writer.write(exec, &mut |_| Ok(ControlFlow::Continue(()))));

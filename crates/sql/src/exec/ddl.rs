@@ -64,6 +64,9 @@ impl Draft {
         self.rules.computed.retain(|computed| computed.column != at);
         if at < self.visible() {
             self.rules.defaults.remove(at);
+            if at < self.rules.domains.len() {
+                self.rules.domains.remove(at);
+            }
         }
         self.schema.columns.remove(at);
         self.renumber(&|position| *position -= usize::from(*position > at));

@@ -6,7 +6,7 @@ use super::temporary::needs_temporary;
 use crate::bind::{argument_types, check_returns, compile_new, define_arguments, define_function};
 use crate::catalog::procedure::{Argument, FunctionTraits, Procedure, Returns, key, lock_of, name_in};
 use crate::catalog::view::StoredView;
-use crate::catalog::{DefaultSource, DefaultValue, is_temporary};
+use crate::catalog::{Declared, DefaultSource, DefaultValue, is_temporary};
 use crate::error::unsupported;
 use crate::parse::procedure::{
     AlterProcedure, CreateProcedure, DropProcedures, Language, RoutineChange, RoutineKind, RoutineName,
@@ -30,14 +30,16 @@ impl Ddl<'_> {
         }
         self.lock(&lock_of(&name), Mode::Exclusive)?;
         for argument in &create.arguments {
-            let ty = self.view().data_type(&argument.ty)?;
+            let Declared { ty, domain } = self.view().declared_type(&argument.ty)?;
             self.keep_type(ty)?;
+            self.keep_domain(domain)?;
             argument.default.iter().try_for_each(|default| self.keep_mentioned(&**default))?;
         }
         let arguments = define_arguments(&create.arguments, self.view())?;
         let function = match &create.function {
             Some(written) => {
                 let draft = define_function(written, &arguments, self.view())?;
+                self.keep_domain(draft.domain)?;
                 match &draft.returns {
                     Returns::Value(ty) => self.keep_type(*ty)?,
                     // Locked below, so that no other transaction changes the relation before the function is defined.

@@ -5,6 +5,7 @@ use super::constraint::Dependents;
 use super::ddl::{Ddl, Draft};
 use crate::bind::{bind_stored_computed, define_generated};
 use crate::catalog::{Computed, RowExpression, Table, Written, column_of};
+use crate::error::unsupported;
 use crate::parse::names::fold;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
@@ -25,6 +26,9 @@ impl Ddl<'_> {
         let known = draft.rules.computed.iter().map(|computed| computed.column);
         let generated: Vec<_> = known.chain(expressions.iter().map(|(at, _)| *at)).collect();
         for (at, expr) in expressions {
+            if draft.rules.domain(at).is_some() {
+                return Err(unsupported("a generated column of a domain").into());
+            }
             self.keep_mentioned(expr)?;
             for column in &draft.schema.columns {
                 self.keep_type(column.ty)?;

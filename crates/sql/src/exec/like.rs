@@ -49,6 +49,7 @@ impl Ddl<'_> {
                 self.lock_functions(default)?;
             }
             let new = draft.add_column(Column::clone(column), default);
+            draft.rules.set_domain(new, source.domain(at));
             draft.rules.identities.extend(identity.filter(|_| options.identity).map(|(_, always)| (new, *always)));
             let comment = source.rules.comments.get(&Part::Column(column.name.clone()));
             if let Some(comment) = comment.filter(|_| options.comments) {

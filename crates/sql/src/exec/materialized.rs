@@ -55,6 +55,7 @@ impl Ddl<'_> {
             query.columns.iter().map(|column| Column::nullable(&column.name, stored_type(column.ty))).collect();
         let rules = Rules {
             defaults: vec![None; query.columns.len()],
+            domains: query.columns.iter().map(|column| column.domain).collect(),
             materialized: Some(Arc::new(Materialized { query, is_populated: create.has_data })),
             ..Rules::default()
         };

@@ -30,6 +30,8 @@
 //! | `storage` | clauses of definitions about storage, which are checked and then ignored |
 //! | `schema`, `comment` | schemas and owners; COMMENT ON |
 //! | `enumeration`, `relabel` | CREATE, ALTER and DROP TYPE; renamed labels |
+//! | `domain` | CREATE, ALTER and DROP DOMAIN |
+//! | `named_types` | the names of types, and the definitions that depend on them |
 //! | `like` | LIKE in CREATE TABLE |
 //! | `define`, `triggers` | definitions of procedures and functions, and of triggers |
 //! | `view`, `view_options` | definitions of views; their options and defaults |
@@ -56,6 +58,7 @@ pub(crate) mod ddl;
 mod define;
 pub(crate) mod dml;
 mod dml_from;
+mod domain;
 pub(crate) mod dynamic;
 mod enumeration;
 mod foreign_key;
@@ -70,6 +73,7 @@ mod like;
 mod materialized;
 mod measured;
 mod merge;
+mod named_types;
 mod ordered_set;
 mod partition;
 mod procedure;

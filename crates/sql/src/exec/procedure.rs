@@ -395,7 +395,7 @@ impl Machine for Running<'_, '_> {
 
     fn frame(&mut self) -> Frame<'_> {
         let found = self.procedure.arguments.len();
-        Frame { values: &mut self.values, found, styles: self.exec.env.styles }
+        Frame { values: &mut self.values, found, env: self.exec.env }
     }
 
     fn mark(&mut self) -> Result<Self::Mark, Fail> {

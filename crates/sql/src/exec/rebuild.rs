@@ -5,10 +5,11 @@ use super::ddl::{Ddl, Draft};
 use super::dml::{compute, describe_key};
 use super::table::complete_key;
 use super::{Exec, Fail, lock_outcome, scan};
-use crate::bind::Binder;
+use crate::bind::{Binder, constrained};
 use crate::catalog::{DefaultValue, Table};
 use crate::expr::{Env, Expr, Input, RowRules};
 use crate::table_lock::Mode;
+use crate::types::DomainId;
 use crate::{SqlError, state};
 use hotrow_storage::{Row, RowRef, Value};
 use hotrow_sync::Arc;
@@ -70,16 +71,24 @@ impl Ddl<'_> {
         Ok(new)
     }
 
-    /// Returns the source of a column that is added to a table with this default. If the default calls functions of
-    /// users, evaluates it once for each row, before the rows are copied.
-    pub(super) fn added_column(&mut self, table: &Table, default: Option<&DefaultValue>) -> Result<NewColumn, Fail> {
-        let Some(default) = default else { return Ok(NewColumn::Computed(Expr::NULL)) };
+    /// Returns the source of a column that is added to a table with this default and this domain. If the default calls
+    /// functions of users, evaluates it once for each row, before the rows are copied.
+    pub(super) fn added_column(
+        &mut self,
+        table: &Table,
+        default: Option<DefaultValue>,
+        domain: Option<DomainId>,
+    ) -> Result<NewColumn, Fail> {
+        let of_domain = || self.view().domain_of(domain?)?.default.clone();
+        let Some(default) = default.or_else(of_domain) else {
+            return Ok(NewColumn::Computed(constrained(Expr::NULL, domain, self.view())?));
+        };
         if default.calling().is_none() {
-            return Ok(NewColumn::Computed(default.value()));
+            return Ok(NewColumn::Computed(constrained(default.value(), domain, self.view())?));
         }
         let value = loop {
             let mut binder = Binder::new("", 0, self.view(), Vec::new());
-            let value = binder.default_value(default)?;
+            let value = binder.value_without(Some(&default), domain)?;
             let used = binder.used();
             for lock in used.locks() {
                 let entry = (self.context.shared(), &self.context.entry);

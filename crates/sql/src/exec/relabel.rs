@@ -83,6 +83,13 @@ impl Ddl<'_> {
                 return refuse(format!("View {}", schema::shown(&view.name)));
             }
         }
+        for domain in self.view().domains().iter().filter(|domain| is_it(&domain.ty)) {
+            for written in domain.expressions() {
+                if mentioned(&*written.syntax)? {
+                    return refuse(format!("Type {}", domain.shown()));
+                }
+            }
+        }
         for procedure in self.view().procedures() {
             for argument in &procedure.arguments {
                 if let Some(default) = argument.default.as_ref().filter(|default| default.types.iter().any(is_it))

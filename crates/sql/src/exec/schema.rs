@@ -5,7 +5,8 @@ use super::ddl::Ddl;
 use super::temporary::check_move;
 use super::triggers::rename_in_triggers;
 use crate::bind::with_column_names;
-use crate::catalog::enumeration::{EnumType, undefined_type};
+use crate::catalog::NamedType;
+use crate::catalog::enumeration::undefined_type;
 use crate::catalog::view::StoredView;
 use crate::catalog::{Part, Table, rename_comment};
 use crate::error::unsupported;
@@ -44,6 +45,7 @@ impl Ddl<'_> {
                 self.alter_relation(*kind, name, *if_exists, change)?;
             }
             Definition::Type(statement) => self.run_type(statement)?,
+            Definition::Domain(statement) => self.run_domain(statement)?,
             Definition::Trigger(statement) => self.run_trigger(statement)?,
             Definition::Routine(alter) => self.alter_procedure(alter)?,
             Definition::Comment(commented, text) => self.comment(commented, text.as_deref())?,
@@ -120,7 +122,7 @@ impl Ddl<'_> {
                 missing.map_or(Ok(()), |name| Err(undefined_schema(name)))
             }
             Granted::Types(names) => {
-                let missing = names.iter().find(|name| self.view().named_enumeration(&name.parts()).is_none());
+                let missing = names.iter().find(|name| self.view().named_type(&name.parts()).is_none());
                 missing.map_or(Ok(()), |name| Err(undefined_type(&name.to_string())))
             }
             Granted::Databases(names) => match names.iter().find(|name| self.context.shared().database(name).is_none())
@@ -210,7 +212,7 @@ impl Ddl<'_> {
         let mut lines: Vec<_> = tables.iter().map(|table| format!("{} {}", kind(table), written(table))).collect();
         lines.extend(views.iter().map(|view| format!("view {}", written(&view.name))));
         lines.extend(sequences.iter().map(|sequence| format!("sequence {}", written(sequence))));
-        lines.extend(types.iter().map(|made| format!("type {}", made.definition.name)));
+        lines.extend(types.iter().map(|made| format!("type {}", made.shown())));
         let routines = self.routines_in(name);
         lines.extend(routines.iter().map(|known| format!("function {}", known.identity())));
         if !lines.is_empty() && !cascade {
@@ -235,8 +237,11 @@ impl Ddl<'_> {
             self.drop_routine(&known, true)?;
         }
         for made in types {
-            let written = RelationName::within(name, plain(&made.name));
-            self.drop_enumeration(&written, false, true)?;
+            let written = RelationName::within(name, plain(made.name()));
+            // A domain may have gone with the type that it is over.
+            if self.view().named_type(&written.parts()).is_some() {
+                self.drop_named_type(&written, false, true, |_| Ok(()))?;
+            }
         }
         let gone = (name == PUBLIC).then(|| Arc::new(Schema { comment: None, is_dropped: true }));
         self.context.transaction.changes.schemas.insert(name.to_owned(), gone);
@@ -275,10 +280,10 @@ impl Ddl<'_> {
         (tables, views, sequences)
     }
 
-    /// Returns the enumerated types of a schema.
-    fn types_in(&self, name: &str) -> Vec<Arc<EnumType>> {
-        let mut types = self.view().enumerations();
-        types.retain(|made| schema::split(&made.name).0 == name);
+    /// Returns the enumerated types and the domains of a schema.
+    fn types_in(&self, name: &str) -> Vec<NamedType> {
+        let mut types = self.view().named_types();
+        types.retain(|made| schema::split(made.name()).0 == name);
         types
     }
 
@@ -292,7 +297,7 @@ impl Ddl<'_> {
         self.context.transaction.changes.schemas.insert(new.to_owned(), Some(schema));
         let (tables, views, sequences) = self.contents(old);
         for made in self.types_in(old) {
-            self.move_enumeration(&made, &schema::full(new, plain(&made.name)))?;
+            self.move_type(&made, &schema::full(new, plain(made.name())))?;
         }
         for name in tables {
             let table = self.owned_table(&name)?;

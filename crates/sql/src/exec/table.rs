@@ -7,7 +7,7 @@ use super::temporary::on_commit;
 use super::view::how_to_drop;
 use super::{Fail, generated, partition, storage};
 use crate::bind::{define_check, define_default, not_a_table};
-use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table, check_column_name, is_temporary};
+use crate::catalog::{Check, Declared, DefaultValue, HIDDEN, Rules, Table, check_column_name, is_temporary};
 use crate::error::unsupported;
 use crate::parse::like::LikeOptions;
 use crate::parse::names::{fold, object_name};
@@ -130,6 +130,10 @@ impl Ddl<'_> {
         refuse_exotic(&create_as.create)?;
         let Some((mut draft, lock)) = self.begin_table(&create_as.create)? else { return Ok(None) };
         create_as.columns.iter().try_for_each(|column| self.keep_type(column.ty))?;
+        create_as.domains.iter().try_for_each(|domain| self.keep_domain(*domain))?;
+        for (at, domain) in create_as.domains.iter().enumerate() {
+            draft.rules.set_domain(at, *domain);
+        }
         draft.schema.columns.clone_from(&create_as.columns);
         draft.rules.defaults = vec![None; create_as.columns.len()];
         complete_key(&mut draft)?;
@@ -160,8 +164,10 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "tables can have at most 1600 columns"));
         }
         let serial = serial_type(&column.data_type);
-        let ty = serial.map_or_else(|| self.view().data_type(&column.data_type), Ok)?;
+        let declared = || self.view().declared_type(&column.data_type);
+        let Declared { ty, domain } = serial.map_or_else(declared, |ty| Ok(ty.into()))?;
         self.keep_type(ty)?;
+        self.keep_domain(domain)?;
         let (mut nullable, mut default, mut identity) = (serial.is_none(), None, None);
         let twice = |default: &mut Option<DefaultValue>, new: DefaultValue| match default.replace(new) {
             None => Ok(()),
@@ -184,7 +190,7 @@ impl Ddl<'_> {
                     twice(&mut default, new)?;
                 }
                 ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
-                    if !ty.is_integer() {
+                    if !ty.is_integer() || domain.is_some() {
                         let message = "identity column type must be smallint, integer, or bigint";
                         return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
                     }
@@ -205,6 +211,7 @@ impl Ddl<'_> {
         }
         generated::check_clauses(column, &name, &draft.schema.name, default.is_some(), identity.is_some())?;
         let at = draft.add_column(Column { name, ty, nullable }, default);
+        draft.rules.set_domain(at, domain);
         draft.rules.identities.extend(identity.map(|always| (at, always)));
         Ok(())
     }

@@ -57,7 +57,7 @@ impl Ddl<'_> {
         if let (Some(expr), Some(default)) = (expr, &default) {
             let names_type = enumeration(ty).is_some() || expr.visit(&mut Labels(self.view())).is_break();
             if names_type || default.calling().is_some() {
-                let what = "a view's DEFAULT with an enumerated type or a function of a user";
+                let what = "a view's DEFAULT with a type or a function of a user";
                 return Err(unsupported(what).hint("Set the DEFAULT of the table's column.").into());
             }
         }
@@ -108,7 +108,7 @@ impl Ddl<'_> {
     }
 }
 
-/// Finds the names of enumerated types in an expression, at which it breaks.
+/// Finds the names of users' types in an expression, at which it breaks.
 struct Labels<'v>(View<'v>);
 
 impl Visitor for Labels<'_> {
@@ -121,7 +121,7 @@ impl Visitor for Labels<'_> {
             ty = element;
         }
         let ast::DataType::Custom(name, _) = ty else { return ControlFlow::Continue(()) };
-        match name_parts(name).ok().and_then(|parts| self.0.named_enumeration(&parts)) {
+        match name_parts(name).ok().and_then(|parts| self.0.named_type(&parts)) {
             Some(_) => ControlFlow::Break(()),
             None => ControlFlow::Continue(()),
         }

@@ -160,7 +160,7 @@ impl Expr {
     }
 }
 
-fn bound(expression: &Written) -> &Expr {
+pub(super) fn bound(expression: &Written) -> &Expr {
     let bound = expression.bound().and_then(Opaque::get);
     bound.expect("the binder binds an expression before a definition has it")
 }

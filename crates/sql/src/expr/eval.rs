@@ -2,13 +2,14 @@
 
 use super::arith::negate;
 use super::frame::{self, Content, Frame, lost};
-use super::{Expr, Like, cast, compare, pattern, same, value_bytes};
+use super::{BoundDomain, Expr, Like, cast, compare, pattern, same, value_bytes};
+use crate::catalog::enumeration::shown;
 use crate::context::SessionContext;
 use crate::memory::check_size;
 use crate::notifications::PendingMark;
 use crate::schema::SearchPath;
 use crate::types::Styles;
-use crate::{MemoryLimit, SqlError, depth};
+use crate::{MemoryLimit, SqlError, depth, state};
 use hotrow_storage::{RowRef, Value};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::Abort;
@@ -217,6 +218,11 @@ impl Expr {
                 if equal { Value::Null } else { left }
             }
             Expr::Call(function, arguments) => return function.call(arguments, env, row),
+            Expr::Domain(expr, domain) => {
+                let value = expr.eval(env, row)?;
+                domain.check(&value, env)?;
+                value
+            }
             Expr::Cast(expr, from, to, strictness) => {
                 let value = expr.eval(env, row)?;
                 // A byte becomes three digits at the most.
@@ -239,6 +245,50 @@ impl Expr {
             return Ok(true);
         }
         Ok(self.eval(env, row)? == Value::Bool(true))
+    }
+}
+
+impl BoundDomain {
+    /// Whether a value satisfies the constraints.
+    ///
+    /// # Errors
+    /// Those of evaluating the conditions.
+    pub fn is_satisfied(&self, value: &Value<'_>, env: &Env<'_>) -> Result<bool, SqlError> {
+        Ok(self.violated(value, env)?.is_none())
+    }
+
+    /// Checks that a value satisfies the constraints.
+    ///
+    /// # Errors
+    /// 23502 if NULL is refused, 23514 if a CHECK constraint is violated.
+    pub fn check(&self, value: &Value<'_>, env: &Env<'_>) -> Result<(), SqlError> {
+        match self.violated(value, env)? {
+            None => Ok(()),
+            Some(None) => {
+                let message = format!("domain {} does not allow null values", shown(&self.name));
+                Err(SqlError::new(state::NOT_NULL_VIOLATION, message).about_domain(&self.name, None))
+            }
+            Some(Some(name)) => {
+                let message = format!("value for domain {} violates check constraint \"{name}\"", shown(&self.name));
+                Err(SqlError::new(state::CHECK_VIOLATION, message).about_domain(&self.name, Some(name)))
+            }
+        }
+    }
+
+    /// Returns the first constraint that a value violates: the name of a CHECK constraint, or `Some(None)` for NOT
+    /// NULL.
+    fn violated(&self, value: &Value<'_>, env: &Env<'_>) -> Result<Option<Option<&str>>, SqlError> {
+        if self.not_null && value.is_null() {
+            return Ok(Some(None));
+        }
+        let row = [value.borrowed()];
+        for (name, condition) in &self.checks {
+            // NULL is no violation.
+            if condition.eval(env, &Input::Values(&row))? == Value::Bool(false) {
+                return Ok(Some(Some(name)));
+            }
+        }
+        Ok(None)
     }
 }
 

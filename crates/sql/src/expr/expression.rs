@@ -1,7 +1,9 @@
 //! Bound expressions.
 
 use super::{Arithmetic, Comparison, Function, Invocation, Strictness, Subquery};
+use crate::types::DomainId;
 use hotrow_storage::{Type, Value};
+use hotrow_sync::Arc;
 
 /// A LIKE or ILIKE of a text with a pattern.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +19,28 @@ pub struct Like {
     pub ignore_case: bool,
     /// Whether the result is negated (NOT LIKE).
     pub negated: bool,
+}
+
+/// The constraints that a value of a domain has to satisfy: those of the domain itself, and those of the domains over
+/// which it is defined. A plan that has them is valid as long as the definitions of these domains are current.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundDomain {
+    /// The domain.
+    pub id: DomainId,
+    /// The [full name](crate::schema) of the domain.
+    pub name: String,
+    /// Whether NULL is refused.
+    pub not_null: bool,
+    /// The names and conditions of the CHECK constraints in the order in which they are checked: those of the innermost
+    /// domain come first. The only column of a condition is the value.
+    pub checks: Vec<(String, Expr)>,
+}
+
+impl BoundDomain {
+    /// Whether the domain takes every value of its base type.
+    pub fn takes_all(&self) -> bool {
+        !self.not_null && self.checks.is_empty()
+    }
 }
 
 /// A bound expression.
@@ -75,6 +99,8 @@ pub enum Expr {
     Call(Function, Vec<Expr>),
     /// A cast from the first type to the second.
     Cast(Box<Expr>, Type, Type, Strictness),
+    /// A value that has to satisfy the constraints of a domain.
+    Domain(Box<Expr>, Arc<BoundDomain>),
     /// A subquery.
     Subquery(Box<Subquery>),
     /// A call of a user's function.
@@ -97,7 +123,7 @@ impl Expr {
             Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => Vec::new(),
             Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter().collect(),
             Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
-            Expr::Cast(expr, ..) => vec![expr],
+            Expr::Cast(expr, ..) | Expr::Domain(expr, _) => vec![expr],
             Expr::Same(pair, _) | Expr::Compare(_, pair, _) | Expr::NullIf(pair, _) => vec![&pair.0, &pair.1],
             Expr::Arithmetic(_, pair) | Expr::Concat(pair) => vec![&pair.0, &pair.1],
             Expr::In(expr, list, _) => std::iter::once(&**expr).chain(list).collect(),
@@ -117,7 +143,7 @@ impl Expr {
             Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => Vec::new(),
             Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter_mut().collect(),
             Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
-            Expr::Cast(expr, ..) => vec![expr],
+            Expr::Cast(expr, ..) | Expr::Domain(expr, _) => vec![expr],
             Expr::Same(pair, _) | Expr::Compare(_, pair, _) | Expr::NullIf(pair, _) => {
                 let (left, right) = &mut **pair;
                 vec![left, right]

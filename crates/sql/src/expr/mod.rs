@@ -9,6 +9,7 @@
 //! | [`interval_arithmetic`] | arithmetic of intervals |
 //! | `cast` | casts: explicit, on assignment, implicit |
 //! | `definition` | the bound expressions of definitions |
+//! | `domain` | the constraints of domains |
 //! | `frame` | frames: rows of enclosing queries, and the means to run subqueries |
 //! | `kept` | lists of stored rows |
 //! | `immutable` | whether an expression always has the same value for the same row |
@@ -25,6 +26,7 @@ mod arith;
 mod cast;
 mod compare;
 mod definition;
+mod domain;
 mod eval;
 mod expression;
 mod frame;
@@ -42,7 +44,7 @@ pub use cast::{Strictness, can_cast, cast, fit};
 pub use compare::{Comparison, compare, same};
 pub use definition::{RowRules, ViewCheck};
 pub use eval::{Env, Input};
-pub use expression::{Expr, Like};
+pub use expression::{BoundDomain, Expr, Like};
 pub use frame::{Content, Frame, Subqueries, Unseen};
 pub(crate) use frame::{invoke_rows, lost, unseen};
 pub use functions::{
@@ -51,5 +53,5 @@ pub use functions::{
 };
 pub(crate) use functions::{finish_json, matches_of, value_bytes, write_json, write_json_key};
 pub use kept::Kept;
-pub(crate) use shown::{shown, shown_as};
+pub(crate) use shown::{shown, shown_as, shown_of_value};
 pub use subquery::{Invocation, Subquery, SubqueryTest};

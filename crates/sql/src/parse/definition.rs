@@ -1,8 +1,9 @@
 //! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER VIEW and MATERIALIZED VIEW, SET SCHEMA and OWNER TO, GRANT and
-//! REVOKE. The statements about types and triggers, and ALTER FUNCTION and the like, are read by other files, but
-//! belong to the same enum.
+//! REVOKE. The statements about types, domains and triggers, and ALTER FUNCTION and the like, are read by other files,
+//! but belong to the same enum.
 
 use super::cursor::Cursor;
+use super::domain::{self, DomainStatement};
 use super::enumeration::{self, TypeStatement};
 use super::procedure::{self, AlterProcedure, RoutineKind, RoutineName, named};
 use super::trigger::{self, TriggerStatement};
@@ -60,6 +61,10 @@ pub enum Commented {
     Schema(String),
     /// TYPE
     Type(RelationName),
+    /// DOMAIN
+    Domain(RelationName),
+    /// CONSTRAINT … ON DOMAIN
+    DomainConstraint(String, RelationName),
     /// TRIGGER … ON
     Trigger(String, RelationName),
     /// FUNCTION, PROCEDURE or ROUTINE
@@ -119,6 +124,8 @@ pub enum Definition {
     },
     /// CREATE, ALTER or DROP TYPE
     Type(TypeStatement),
+    /// CREATE, ALTER or DROP DOMAIN
+    Domain(DomainStatement),
     /// CREATE, ALTER or DROP TRIGGER
     Trigger(TriggerStatement),
     /// ALTER FUNCTION, ALTER PROCEDURE or ALTER ROUTINE
@@ -152,6 +159,9 @@ impl Definition {
             Definition::Type(TypeStatement::Create(..)) => "CREATE TYPE",
             Definition::Type(TypeStatement::Alter(..)) => "ALTER TYPE",
             Definition::Type(TypeStatement::Drop { .. }) => "DROP TYPE",
+            Definition::Domain(DomainStatement::Create(..)) => "CREATE DOMAIN",
+            Definition::Domain(DomainStatement::Alter(..)) => "ALTER DOMAIN",
+            Definition::Domain(DomainStatement::Drop { .. }) => "DROP DOMAIN",
             Definition::Trigger(TriggerStatement::Create(_)) => "CREATE TRIGGER",
             Definition::Trigger(TriggerStatement::Rename(..)) => "ALTER TRIGGER",
             Definition::Trigger(TriggerStatement::Drop { .. }) => "DROP TRIGGER",
@@ -178,6 +188,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlEr
             Definition::Routine(procedure::alter(cursor)?)
         }
         "create" | "alter" | "drop" if cursor.follows(1, "type") => Definition::Type(enumeration::parse(cursor)?),
+        "create" | "alter" | "drop" if cursor.follows(1, "domain") => Definition::Domain(domain::parse(cursor)?),
         "alter" => return alter(cursor),
         "comment" => comment(cursor)?,
         "grant" | "revoke" => privileges(cursor, word == "revoke")?,
@@ -349,10 +360,14 @@ fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
         "index" => Commented::Index(cursor.qualified_name()?),
         "schema" => Commented::Schema(cursor.name()?),
         "type" => Commented::Type(cursor.qualified_name()?),
+        "domain" => Commented::Domain(cursor.qualified_name()?),
         "constraint" => {
             let name = cursor.name()?;
             cursor.expect("on")?;
-            Commented::Constraint(name, cursor.qualified_name()?)
+            match cursor.take("domain") {
+                true => Commented::DomainConstraint(name, cursor.qualified_name()?),
+                false => Commented::Constraint(name, cursor.qualified_name()?),
+            }
         }
         "column" => {
             let mut parts = vec![cursor.name()?];
@@ -378,7 +393,7 @@ fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
             };
             Commented::Routine(kind, named(cursor)?)
         }
-        kind @ ("database" | "domain" | "extension" | "role") => {
+        kind @ ("database" | "extension" | "role") => {
             return Err(unsupported(&format!("COMMENT ON {}", kind.to_uppercase())));
         }
         _ => return Err(wrong),

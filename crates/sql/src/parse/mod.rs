@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `lex` | tokens, for splitting and normalising |
-//! | `definition`, `enumeration` | CREATE SCHEMA, CREATE TYPE, COMMENT, OWNER TO, GRANT and the like, read by hand |
+//! | `definition`, `enumeration`, `domain` | CREATE SCHEMA, TYPE and DOMAIN, COMMENT, OWNER TO, GRANT and the like, read by hand |
 //! | `body` | the bodies of procedures and of DO |
 //! | `normalise` | texts with parameters in place of literals, for the keys of the plan cache |
 //! | `utility`, `copy`, `explain`, `cursors`, `notifications` | statements that are read by hand |
@@ -32,6 +32,7 @@ mod cursor;
 pub mod cursors;
 pub mod database;
 pub mod definition;
+pub mod domain;
 pub mod enumeration;
 mod explain;
 pub mod grouping;

@@ -10,7 +10,7 @@
 use super::Plan;
 use crate::catalog::Used;
 use crate::catalog::procedure::{Argument, Procedure};
-use crate::expr::Expr;
+use crate::expr::{BoundDomain, Expr};
 use crate::parse::body::{self, Block, Described, Form};
 use hotrow_storage::Type;
 use hotrow_sync::{Arc, Weak};
@@ -103,7 +103,7 @@ impl Described for PlannedStatement {
 }
 
 /// The assignment of a value to a variable or field.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The position of the variable in the frame.
     pub slot: usize,
@@ -113,6 +113,8 @@ pub struct Target {
     pub to: Type,
     /// The name of the variable if it refuses NULL.
     pub not_null: Option<Arc<str>>,
+    /// The domain of the variable, if it has one.
+    pub domain: Option<Arc<BoundDomain>>,
 }
 
 /// The slots of a variable in the frame. A value has one slot and a row one for each field; a record has as many for

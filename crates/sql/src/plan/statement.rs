@@ -12,6 +12,7 @@ use crate::parse::cursors::DeclareCursor;
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
 use crate::schema::SearchPath;
+use crate::types::{DomainId, oid};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{Column, Type, Value};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
@@ -58,6 +59,8 @@ pub struct CreateAs {
     pub create: Syntax<ast::CreateTable>,
     /// The columns of the table, which are those of the query.
     pub columns: Vec<Column>,
+    /// The domain of each column, if the column has one.
+    pub domains: Vec<Option<DomainId>>,
     /// The query for the rows.
     pub query: Node,
     /// The name of the statement for messages: `CREATE TABLE AS` or `SELECT INTO`.
@@ -185,6 +188,8 @@ pub struct Statement {
     pub(crate) declared: Vec<Option<Type>>,
     /// The inferred types of the parameters.
     pub(crate) params: Vec<Type>,
+    /// The parameters that are values for a domain, by their positions, each with the domain.
+    pub(crate) domains: Vec<(usize, DomainId)>,
     /// The columns of the result; `None` if the statement has no result.
     pub(crate) columns: Option<Vec<OutputColumn>>,
     /// The plan.
@@ -212,6 +217,7 @@ impl Statement {
             sql: query.sql.clone(),
             declared: query.declared.clone(),
             params: query.params.clone(),
+            domains: query.domains.clone(),
             columns: None,
             used: query.used.clone(),
             tokens,
@@ -236,6 +242,7 @@ impl Statement {
             sql: statement.sql.clone(),
             declared: statement.declared.clone(),
             params: statement.params.clone(),
+            domains: statement.domains.clone(),
             columns: Some(vec![options.column()]),
             used: statement.used.clone(),
             tokens: statement.tokens.clone(),
@@ -274,6 +281,16 @@ impl Statement {
     /// Returns the types of the parameters `$1`, `$2`, ….
     pub fn param_types(&self) -> &[Type] {
         &self.params
+    }
+
+    /// Returns the OIDs of the types of the parameters `$1`, `$2`, …. A parameter that is a value for a domain has the
+    /// domain's.
+    pub fn param_oids(&self) -> Vec<u32> {
+        let mut oids: Vec<_> = self.params.iter().map(|ty| oid(*ty)).collect();
+        for (at, domain) in &self.domains {
+            oids[*at] = domain.0;
+        }
+        oids
     }
 
     /// Returns the columns of the result, or `None` if the statement has no result.

@@ -275,7 +275,7 @@ impl Machine for Anonymous<'_, '_, '_> {
     fn declare(&mut self, variable: &VariableSyntax, value: Option<&Expression>) -> Result<Slots, Fail> {
         if let (VariableType::OfFirstValue, Some(value)) = (&variable.ty, value) {
             let (value, ty) = self.evaluate(value, Wanted::Any)?;
-            let slots = self.variables.declare(variable, Contents::Value(ty))?;
+            let slots = self.variables.declare(variable, Contents::Value(ty, None))?;
             self.grow();
             self.values[slots.first] = value;
             return Ok(slots);
@@ -283,8 +283,16 @@ impl Machine for Anonymous<'_, '_, '_> {
         // Each statement is planned for the catalog of its moment.
         let contents = contents(self.session.view(), variable, &mut Used::default())?;
         let first = match value {
-            Some(value) => self.evaluate(value, Wanted::Variable(&variable.name, contents.value_type()?))?.0,
-            None => Value::Null,
+            Some(value) => {
+                let (ty, domain) = contents.value_type()?;
+                self.evaluate(value, Wanted::Variable(&variable.name, ty, domain))?.0
+            }
+            None => {
+                if let Contents::Value(_, Some(domain)) = &contents {
+                    domain.check(&Value::Null, &self.frame().env)?;
+                }
+                Value::Null
+            }
         };
         let slots = self.variables.declare(variable, contents)?;
         if value.is_some() {
@@ -300,7 +308,7 @@ impl Machine for Anonymous<'_, '_, '_> {
 
     fn evaluate(&mut self, value: &Expression, wanted: Wanted<'_>) -> Result<(Value<'static>, Type), Fail> {
         let ty = match wanted {
-            Wanted::Type(ty) | Wanted::Variable(_, ty) => Some(ty),
+            Wanted::Type(ty) | Wanted::Variable(_, ty, _) => Some(ty),
             Wanted::Any | Wanted::Condition(_) => None,
         };
         let (statement, _) = self.planned(&value.text, ty, |session, variables| {
@@ -318,10 +326,10 @@ impl Machine for Anonymous<'_, '_, '_> {
     }
 
     fn assign(&mut self, target: &TargetSyntax, value: &Expression) -> Result<(), Fail> {
-        let ty = self.variables.type_of(target)?;
-        let name = target.field.as_ref().unwrap_or(&target.name);
+        let (ty, domain) = self.variables.type_of(target)?;
+        let (name, domain) = (target.field.as_ref().unwrap_or(&target.name), domain.cloned());
         let place = self.variables.target(target, ty)?;
-        let (value, _) = self.evaluate(value, Wanted::Variable(name, ty))?;
+        let (value, _) = self.evaluate(value, Wanted::Variable(name, ty, domain.as_ref()))?;
         store(&mut self.frame(), &place, value)
     }
 
@@ -371,7 +379,7 @@ impl Machine for Anonymous<'_, '_, '_> {
 
     fn frame(&mut self) -> Frame<'_> {
         let found = self.variables.found();
-        Frame { values: &mut self.values, found, styles: self.session.context.styles() }
+        Frame { values: &mut self.values, found, env: self.session.exec(&[]).env }
     }
 
     fn mark(&mut self) -> Result<usize, Fail> {

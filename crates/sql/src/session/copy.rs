@@ -9,7 +9,7 @@ use crate::database::parse_one;
 use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::exec::Fail;
-use crate::expr::Expr;
+use crate::expr::{BoundDomain, Expr};
 use crate::parse::trigger::TriggerEvent;
 use crate::parse::utility::Copy;
 use crate::plan::{Access, Graph, Insert, Node, OnConflict, Path, Plan, Source};
@@ -18,6 +18,9 @@ use crate::table_lock::Mode;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
 use hotrow_txn::{Holding, LockFor, Ownership};
+
+/// The default of each column that has one and is not in the data, and the domain of each column that is in the data.
+type DefaultsAndDomains = (Vec<Option<Expr>>, Vec<Option<Arc<BoundDomain>>>);
 
 impl Session {
     pub(super) fn copy(&mut self, copy: &Copy, output: &mut Output<'_>) -> Result<Tag, Fail> {
@@ -44,10 +47,10 @@ impl Session {
             let source = Source::Query(Node::One);
             let consequences = self.lock_consequences(&table)?;
             let on_conflict = OnConflict::Fail;
-            let defaults = self.locked_defaults(&table, &targets)?;
+            let (defaults, domains) = self.locked_defaults(&table, &targets)?;
             let rules = with_room(|| Ok::<_, SqlError>(table.rules_of_new_row()))?;
             let insert = Insert { table, source, targets, defaults, rules, on_conflict, returning: None, consequences };
-            return self.copy_rows(copy, &insert, output);
+            return self.copy_rows(copy, &insert, &domains, output);
         }
         if table.rules.materialized.is_some() {
             let message = format!("cannot copy from materialized view \"{}\"", table.plain_name());
@@ -67,11 +70,17 @@ impl Session {
         Ok(Tag::Rows("COPY", rows))
     }
 
-    /// Runs COPY FROM with the plan of its INSERT.
-    fn copy_rows(&mut self, copy: &Copy, insert: &Insert, output: &mut Output<'_>) -> Result<Tag, Fail> {
+    /// Runs COPY FROM with the plan of its INSERT and the domains of the columns that the data has.
+    fn copy_rows(
+        &mut self,
+        copy: &Copy,
+        insert: &Insert,
+        domains: &[Option<Arc<BoundDomain>>],
+        output: &mut Output<'_>,
+    ) -> Result<Tag, Fail> {
         let waits = self.waits_for_writers();
         let mut exec = self.exec(&[]);
-        let rows = exec.copy_from(insert, &copy.options, waits, output.client)?;
+        let rows = exec.copy_from((insert, domains), &copy.options, waits, output.client)?;
         Ok(Tag::Rows("COPY", rows))
     }
 
@@ -100,9 +109,9 @@ impl Session {
         };
         let table = view.shape(self.view().catalog.lock(&view.name));
         let targets = targets_of(copy, &table)?;
-        let defaults = self.locked_defaults(&table, &targets)?;
+        let (defaults, domains) = self.locked_defaults(&table, &targets)?;
         let insert = Insert { targets, defaults, consequences: Some(consequences), ..Insert::plain(table, 0) };
-        self.copy_rows(copy, &insert, output)
+        self.copy_rows(copy, &insert, &domains, output)
     }
 
     /// Plans the checks of foreign keys for the rows that COPY adds to a table, and the table's triggers. Locks the
@@ -121,13 +130,19 @@ impl Session {
     }
 
     /// Returns the defaults of the columns that the data does not have, and locks the sequences and the tables of the
-    /// functions that they use.
-    fn locked_defaults(&mut self, table: &Table, targets: &[usize]) -> Result<Vec<Option<Expr>>, Fail> {
+    /// functions that they use. Returns with them the domains of the columns that the data has, or no domains if there
+    /// are none.
+    fn locked_defaults(&mut self, table: &Table, targets: &[usize]) -> Result<DefaultsAndDomains, Fail> {
         loop {
             let mut binder = Binder::new("", 0, self.view(), Vec::new());
             let defaults = with_room(|| binder.defaults(table, |column| !targets.contains(&column)))?;
+            let mut domain = |at: &usize| table.domain(*at).map(|id| binder.domain(id)).transpose();
+            let domains = match targets.iter().any(|at| table.domain(*at).is_some()) {
+                true => targets.iter().map(&mut domain).collect::<Result<_, _>>()?,
+                false => Vec::new(),
+            };
             if self.lock_all(&binder.used())? {
-                return Ok(defaults);
+                return Ok((defaults, domains));
             }
         }
     }

@@ -104,6 +104,7 @@ impl Session {
         let types = statement.params.iter().copied().map(Some).collect();
         let mut fresh = plan(parsed, &statement.sql, &tokens, range, self.view(), types)?;
         fresh.declared.clone_from(&statement.declared);
+        fresh.domains.clone_from(&statement.domains);
         let is_alike = match (fresh.columns(), statement.columns()) {
             (Some(fresh), Some(known)) => are_alike(fresh, known),
             (fresh, known) => fresh.is_some() == known.is_some(),

@@ -29,9 +29,10 @@ impl Kept {
 }
 
 impl Session {
-    /// Returns the type with this OID, built in or made by a user, or `None` if there is none.
+    /// Returns the type with this OID, built in or made by a user, or `None` if there is none. A domain counts as its
+    /// base type.
     pub fn type_of_oid(&self, oid: u32) -> Option<Type> {
-        self.view().type_of_oid(oid, -1)
+        self.view().type_of_oid(oid, -1).map(|declared| declared.ty)
     }
 
     /// Prepares a statement. The empty name is that of the unnamed statement. `types` are the types that the client

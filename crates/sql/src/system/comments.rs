@@ -1,10 +1,10 @@
 //! `pg_description`: the comments that COMMENT ON has set, by the OIDs of their objects.
 
-use super::describe;
 use super::objects::{self, Kind, PG_CATALOG, PG_CLASS};
 use super::pg_catalog;
 use super::relation::{Rows, oid, text};
 use super::routines;
+use super::{describe, domains};
 use crate::catalog::{Comments, Part, Table};
 use crate::context::SessionContext;
 use crate::schema::PUBLIC;
@@ -43,6 +43,14 @@ fn comments(context: &SessionContext) -> Vec<Comment> {
     for made in view.enumerations() {
         let (object, text) = (made.definition.oids[0], made.comment.clone());
         all.extend(text.map(|text| Comment { object, catalog: PG_TYPE, column: 0, text }));
+    }
+    for made in view.domains() {
+        let (object, text) = (made.oids[0], made.comment.clone());
+        all.extend(text.map(|text| Comment { object, catalog: PG_TYPE, column: 0, text }));
+        for check in &made.checks {
+            let (object, text) = (domains::number_of_constraint(context, &made, &check.name), check.comment.clone());
+            all.extend(text.map(|text| Comment { object, catalog: PG_CONSTRAINT, column: 0, text }));
+        }
     }
     for procedure in view.procedures() {
         let (object, text) = (routines::number_of(context, &procedure.key), procedure.comment.clone());

@@ -1,18 +1,23 @@
 //! `pg_depend`: the objects that are dropped with another object, or that prevent its drop.
 
 use super::describe::{self, Constraint};
+use super::domains;
 use super::objects::{self, PG_CLASS};
 use super::relation::{Rows, oid, text};
 use super::routines;
 use crate::catalog::procedure::Returns;
 use crate::catalog::{DefaultValue, Table};
 use crate::context::SessionContext;
+use crate::schema;
+use crate::types::enumeration;
 use hotrow_storage::{IndexRef, Value};
 
 /// The numbers of the catalogs whose objects depend on others.
 const PG_CONSTRAINT: u32 = 2606;
 const PG_ATTRDEF: u32 = 2604;
 const PG_PROC: u32 = 1255;
+const PG_TYPE: u32 = 1247;
+const PG_NAMESPACE: u32 = 2615;
 
 /// An object: the number of its catalog, its own number, and its column, which is zero for the object itself.
 type Address = (u32, u32, usize);
@@ -51,6 +56,9 @@ pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
             push(rows, object, (PG_CLASS, context.shared().catalog().number(name), 0), "n");
         }
     }
+    for (object, on, kind) in of_domains(context) {
+        push(rows, object, on, kind);
+    }
     for sequence in context.view().sequences() {
         let number = context.shared().catalog().number(&sequence.name);
         let Some((table, column)) = &sequence.owner else { continue };
@@ -60,6 +68,31 @@ pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
         let owner = (PG_CLASS, context.shared().catalog().number(table.name()), at + 1);
         push(rows, (PG_CLASS, number, 0), owner, if is_identity { "i" } else { "a" });
     }
+}
+
+/// Returns the dependencies of domains and of the columns that have them: the object, the one on which it depends, and
+/// the kind.
+fn of_domains(context: &SessionContext) -> Vec<(Address, Address, &'static str)> {
+    let (mut all, view) = (Vec::new(), context.view());
+    for domain in view.domains() {
+        let [number, array] = domain.oids;
+        let own = (PG_TYPE, number, 0);
+        let namespace = objects::number_of_schema(context, schema::split(&domain.name).0);
+        all.push((own, (PG_NAMESPACE, namespace, 0), "n"));
+        all.push(((PG_TYPE, array, 0), own, "i"));
+        if domain.over.is_some() || enumeration(domain.ty).is_some() {
+            all.push((own, (PG_TYPE, domains::number_of_base(&domain), 0), "n"));
+        }
+        for check in &domain.checks {
+            all.push(((PG_CONSTRAINT, domains::number_of_constraint(context, &domain, &check.name), 0), own, "a"));
+        }
+    }
+    for table in view.tables() {
+        let relation = context.shared().catalog().number(table.name());
+        let domains = (0..table.visible()).filter_map(|at| Some((at, table.domain(at)?)));
+        all.extend(domains.map(|(at, domain)| ((PG_CLASS, relation, at + 1), (PG_TYPE, domain.0, 0), "n")));
+    }
+    all
 }
 
 /// Adds the rows for the defaults of a table or of the shape of a view.

@@ -3,7 +3,7 @@
 use super::objects::{self, Kind, Object};
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction};
 use crate::catalog::view::StoredView;
-use crate::catalog::{RowExpression, Table, View, updatable};
+use crate::catalog::{DefaultValue, RowExpression, Table, View, updatable};
 use crate::context::SessionContext;
 use crate::expr::{Expr, Function, SequenceFunction, Strictness, shown, shown_as};
 use crate::schema::quoted;
@@ -63,11 +63,14 @@ pub(crate) fn is_column_updatable(context: &SessionContext, number: u32, column:
 
 /// Returns a column's DEFAULT as SQL, or `None` if it has none.
 pub(super) fn default(context: &SessionContext, table: &Table, column: usize) -> Option<String> {
-    let default = table.rules.defaults.get(column)?.as_ref()?;
+    of_default(context, table.rules.defaults.get(column)?.as_ref()?, table.schema.columns[column].ty)
+}
+
+/// Returns a DEFAULT of a type as SQL, or `None` if it is NULL.
+pub(super) fn of_default(context: &SessionContext, default: &DefaultValue, ty: Type) -> Option<String> {
     if let Some((written, _)) = default.calling() {
         return Some(super::view_text::expression(written, context.view()));
     }
-    let ty = table.schema.columns[column].ty;
     let read = |(text, styles)| decode_text(without_modifier(ty), text, styles).ok();
     if let Some(value) = default.literal().and_then(read) {
         return Some(constant(&value, ty, context));
@@ -272,7 +275,7 @@ pub(super) fn method(table: &Table, index: IndexRef) -> &'static str {
 }
 
 /// Returns the definition of the constraint with this OID as SQL, or `None` if there is no such constraint.
-pub(crate) fn constraint_definition(context: &SessionContext, number: u32) -> Option<String> {
+pub(super) fn constraint_definition(context: &SessionContext, number: u32) -> Option<String> {
     let tables = context.view().tables();
     tables.iter().find_map(|table| {
         let of_number =

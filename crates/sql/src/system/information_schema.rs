@@ -2,8 +2,9 @@
 
 use super::describe::{self, Constraint};
 use super::objects::{self, Kind, Object};
-use super::pg_catalog::{columns, identity};
+use super::pg_catalog::{columns, domain, identity};
 use super::relation::{Maker, Rows, text};
+use crate::catalog::domain::Domain;
 use crate::catalog::view::CheckOption;
 use crate::catalog::{Table, is_temporary, updatable};
 use crate::context::SessionContext;
@@ -25,19 +26,18 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "key_column_usage" => key_column_usage,
         "constraint_column_usage" => constraint_column_usage,
         "referential_constraints" => referential_constraints,
-        "check_constraints" => check_constraints,
         "routines" => super::routines::routines,
         "triggers" => super::routines::shown_triggers,
         _ => return None,
     })
 }
 
-fn yes(is: bool) -> Value<'static> {
+pub(super) fn yes(is: bool) -> Value<'static> {
     text(if is { "YES" } else { "NO" })
 }
 
 /// Returns the database, the schema and the name of an object, under the column names of `prefix`.
-fn place<'n>(
+pub(super) fn place<'n>(
     context: &SessionContext,
     prefix: &'n [&'n str; 3],
     schema: &str,
@@ -46,8 +46,9 @@ fn place<'n>(
     vec![(prefix[0], text(context.shared().name())), (prefix[1], text(schema)), (prefix[2], text(name))]
 }
 
-const TABLE: [&str; 3] = ["table_catalog", "table_schema", "table_name"];
-const CONSTRAINT: [&str; 3] = ["constraint_catalog", "constraint_schema", "constraint_name"];
+pub(super) const TABLE: [&str; 3] = ["table_catalog", "table_schema", "table_name"];
+pub(super) const DOMAIN: [&str; 3] = ["domain_catalog", "domain_schema", "domain_name"];
+pub(super) const CONSTRAINT: [&str; 3] = ["constraint_catalog", "constraint_schema", "constraint_name"];
 
 fn catalog_name(context: &SessionContext, rows: &mut Rows<'_>) {
     rows.push(vec![("catalog_name", text(context.shared().name()))]);
@@ -87,12 +88,6 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
     for object in shown(context) {
         for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
             let mut row = place(context, &TABLE, &object.schema_name, &object.name);
-            let data_type = match ty {
-                Type::Array(_) => "ARRAY".to_owned(),
-                Type::Enum(_) => "USER-DEFINED".to_owned(),
-                ty => type_name(Some(ty)),
-            };
-            let made = enumeration(ty).and_then(|id| context.view().enumeration_of(id));
             let generation = match &object.kind {
                 Kind::Table(table) => describe::generation(table, at),
                 _ => None,
@@ -106,11 +101,7 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
                 ("column_name", text(name)),
                 ("ordinal_position", Value::Int4(at as i32 + 1)),
                 ("is_nullable", yes(nullable)),
-                ("udt_catalog", text(context.shared().name())),
-                ("udt_schema", text(made.as_ref().map_or("pg_catalog", |made| schema::split(&made.name).0))),
-                ("udt_name", text(objects::short_name(context, ty))),
                 ("dtd_identifier", text((at + 1).to_string())),
-                ("data_type", text(data_type)),
                 ("is_self_referencing", yes(false)),
                 ("is_identity", yes(!identity(&object, at).is_empty())),
                 ("identity_cycle", yes(false)),
@@ -118,7 +109,11 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
                 ("is_updatable", yes(is_updatable)),
             ]);
             row.extend(generation.map(|expression| ("generation_expression", text(expression))));
-            row.extend(of_type(ty));
+            let domain = domain(&object, at).and_then(|id| context.view().domain_of(id));
+            if let Some(domain) = &domain {
+                row.extend(place(context, &DOMAIN, schema::split(&domain.name).0, schema::plain(&domain.name)));
+            }
+            row.extend(of_base(context, domain.as_deref(), ty));
             match identity(&object, at) {
                 "" => {
                     let default = match &object.kind {
@@ -155,8 +150,36 @@ fn of_identity(context: &SessionContext, object: &Object, column: usize) -> Vec<
     ]
 }
 
+/// Returns the columns of `information_schema` that describe the type of a value, which is the base type of `domain`
+/// if there is one. For a domain over another one, that is the other domain.
+pub(super) fn of_base(
+    context: &SessionContext,
+    domain: Option<&Domain>,
+    ty: Type,
+) -> Vec<(&'static str, Value<'static>)> {
+    let base = domain.and_then(|domain| context.view().domain_of(domain.over?));
+    let made = enumeration(ty).and_then(|id| context.view().enumeration_of(id));
+    let (of_type, data_type) = match ty {
+        _ if base.is_some() => (Vec::new(), "USER-DEFINED".to_owned()),
+        Type::Array(_) => (of_type(ty), "ARRAY".to_owned()),
+        Type::Enum(_) => (of_type(ty), "USER-DEFINED".to_owned()),
+        ty => (of_type(ty), type_name(Some(ty))),
+    };
+    let (schema, name) = match &base {
+        Some(base) => (schema::split(&base.name).0, schema::plain(&base.name).to_owned()),
+        None => {
+            let schema = made.as_ref().map_or("pg_catalog", |made| schema::split(&made.name).0);
+            (schema, objects::short_name(context, ty))
+        }
+    };
+    let mut row = place(context, &["udt_catalog", "udt_schema", "udt_name"], schema, &name);
+    row.push(("data_type", text(data_type)));
+    row.extend(of_type);
+    row
+}
+
 /// Returns the columns that describe the length or the precision of a type.
-fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
+pub(super) fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
     let number = |bits: i32, radix: i32, scale: Option<i32>| {
         let mut row = vec![("numeric_precision", Value::Int4(bits)), ("numeric_precision_radix", Value::Int4(radix))];
         row.extend(scale.map(|scale| ("numeric_scale", Value::Int4(scale))));
@@ -341,7 +364,8 @@ fn referential_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
     });
 }
 
-fn check_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
+/// Makes the rows of `check_constraints` for the constraints of tables.
+pub(super) fn check_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
     each_constraint(context, |table, name, constraint| {
         if let Constraint::Check(condition) = constraint {
             let mut row = place(context, &CONSTRAINT, table.schema_name(), name);

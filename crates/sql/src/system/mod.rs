@@ -13,6 +13,7 @@
 //! | `operator_classes` | rows of `pg_opclass` |
 //! | `other_types` | types that only columns of catalogs have |
 //! | `depend` | rows of `pg_depend` |
+//! | `domains`, `domain_rows` | domains: their names and constraints as SQL; the rows that are about them |
 //! | `comments` | `pg_description` |
 //! | `objects` | the objects of the database with their OIDs |
 //! | `routines` | procedures, functions and triggers, in rows and as SQL |
@@ -23,6 +24,8 @@ mod comments;
 mod contention;
 mod depend;
 mod describe;
+mod domain_rows;
+mod domains;
 mod information_schema;
 mod objects;
 mod operator_classes;
@@ -38,12 +41,12 @@ mod view_text;
 pub(crate) use all::relation;
 pub(crate) use comments::comment_on;
 pub(crate) use describe::{
-    changes_of, constraint_definition, format_type, index_definition, is_column_updatable, view_definition,
-    without_parentheses,
+    changes_of, format_type, index_definition, is_column_updatable, view_definition, without_parentheses,
 };
+pub(crate) use domains::constraint_definition;
 pub(crate) use objects::{
-    has_objects, is_type_function, is_visible, name_of_object, named_values, number_of_relation, number_of_schema_name,
-    number_of_system_relation, number_of_type, number_or_none, size,
+    has_objects, is_type_function, is_visible, is_visible_type, name_of_object, named_values, number_of_relation,
+    number_of_schema_name, number_of_system_relation, number_of_type, number_or_none, size,
 };
 pub(crate) use operator_classes::has as has_operator_class;
 pub use relation::SystemRelation;

@@ -8,8 +8,8 @@ use super::all;
 use super::other_types::{OTHERS, functions};
 use super::relation::SystemRelation;
 use crate::OutputColumn;
-use crate::catalog::Table;
 use crate::catalog::view::StoredView;
+use crate::catalog::{Declared, NamedType, Table};
 use crate::context::SessionContext;
 use crate::parse::written_name;
 use crate::schema::{self, RelationName};
@@ -282,37 +282,37 @@ pub(crate) fn number_of_type(context: &SessionContext, name: &str) -> Option<u32
     };
     let made = || made_type(context, std::slice::from_ref(&plain));
     by_name.or_else(array).or_else(made).or_else(|| {
-        let ty = crate::parse::parse_type(name).and_then(|ty| context.view().data_type(&ty)).ok()?;
-        Some(type_oid(ty))
+        let declared = crate::parse::parse_type(name).and_then(|ty| context.view().declared_type(&ty)).ok()?;
+        Some(number_of(declared))
     })
 }
 
-/// Returns the OID of the enumerated type with this name, which is given in parts. A name with `_` in front means the
+/// Returns the OID of a declared type: that of its domain, if it has one.
+pub(super) fn number_of(declared: Declared) -> u32 {
+    declared.domain.map_or_else(|| type_oid(declared.ty), |domain| domain.0)
+}
+
+/// Returns the OID of the user's type with this name, which is given in parts. A name with `_` in front means the
 /// array type. Returns `None` if there is no such type.
 fn made_type(context: &SessionContext, parts: &[String]) -> Option<u32> {
     let view = context.view();
     let array = || {
         let (name, schema) = parts.split_last()?;
         let element = [schema, &[name.strip_prefix('_')?.to_owned()]].concat();
-        view.named_enumeration(&element).map(|made| made.definition.oids[1])
+        view.named_type(&element).map(|made| made.oids()[1])
     };
-    view.named_enumeration(parts).map(|made| made.definition.oids[0]).or_else(array)
+    view.named_type(parts).map(|made| made.oids()[0]).or_else(array)
 }
 
-/// Returns the name of the type with this OID in SQL, or `None` if there is no such type. The name of an enumerated
-/// type contains its schema if the search path does not find the type.
+/// Returns the name of the type with this OID in SQL, or `None` if there is no such type. The name of a user's type
+/// contains its schema if the search path does not find the type.
 pub(super) fn type_of_number(context: &SessionContext, number: u32) -> Option<String> {
-    let made = || match context.view().type_of_oid(number, -1)? {
-        Type::Array(element) => type_of_number(context, type_oid(element.ty())).map(|name| format!("{name}[]")),
-        Type::Enum(id) => {
-            let made = context.view().enumeration_of(id)?;
-            let (within, name) = schema::split(&made.name);
-            let found = context.view().named_enumeration(&[name.to_owned()]);
-            let is_visible = found.is_some_and(|found| Arc::ptr_eq(&found, &made));
-            let name = schema::quoted(name);
-            Some(if is_visible { name } else { format!("{}.{name}", schema::quoted(within)) })
-        }
-        _ => None,
+    let made = || {
+        let made = made_by_number(context, number)?;
+        let (within, name) = schema::split(made.name());
+        let name = schema::quoted(name);
+        let name = if is_found(context, &made) { name } else { format!("{}.{name}", schema::quoted(within)) };
+        Some(if made.oids()[1] == number { format!("{name}[]") } else { name })
     };
     let known = TYPES.iter().chain(&OTHERS).find_map(|known| match number {
         _ if known.number == number => Some(known.sql.to_owned()),
@@ -320,6 +320,23 @@ pub(super) fn type_of_number(context: &SessionContext, number: u32) -> Option<St
         _ => None,
     });
     known.or_else(made)
+}
+
+/// Returns the type of a user with this OID, or whose array type has it.
+fn made_by_number(context: &SessionContext, number: u32) -> Option<NamedType> {
+    context.view().named_types().into_iter().find(|made| made.oids().contains(&number))
+}
+
+/// Whether the search path finds a type.
+fn is_found(context: &SessionContext, made: &NamedType) -> bool {
+    let found = context.view().named_type(&[schema::plain(made.name()).to_owned()]);
+    found.is_some_and(|found| found.oids() == made.oids())
+}
+
+/// Whether the type with this OID is visible by its name alone. Returns `None` if there is no such type.
+pub(crate) fn is_visible_type(context: &SessionContext, number: u32) -> Option<bool> {
+    let is_known = TYPES.iter().chain(&OTHERS).any(|known| known.number == number || known.array == number);
+    if is_known { Some(true) } else { made_by_number(context, number).map(|made| is_found(context, &made)) }
 }
 
 /// Returns the name of the object with this OID, or its number if there is no such object.

@@ -6,11 +6,11 @@ use super::other_types::OTHERS;
 use super::relation::{Maker, Rows, oid, text};
 use super::{depend, operator_classes, other_types, routines};
 use crate::catalog::foreign_key::ReferentialAction;
-use crate::catalog::is_temporary;
+use crate::catalog::{Declared, is_temporary};
 use crate::contents::Contents;
 use crate::context::SessionContext;
 use crate::schema;
-use crate::types::{oid as type_oid, type_len, typmod};
+use crate::types::{DomainId, oid as type_oid, type_len, typmod};
 use hotrow_storage::{Array, Column, Element, IndexRef, Type, Value};
 
 /// Returns the function that builds the rows of this relation, or `None` if this module does not build them.
@@ -20,10 +20,8 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "pg_class" => classes,
         "pg_attribute" => attributes,
         "pg_attrdef" => defaults,
-        "pg_type" => types,
         "pg_enum" => labels,
         "pg_index" => indexes,
-        "pg_constraint" => constraints,
         "pg_sequence" => sequences,
         "pg_depend" => depend::rows,
         "pg_description" => super::comments::descriptions,
@@ -134,6 +132,15 @@ fn is_populated(object: &Object) -> bool {
     !matches!(&object.kind, Kind::Table(table) if table.check_populated().is_err())
 }
 
+/// Returns the domain of a relation's column, if it has one.
+pub(super) fn domain(object: &Object, column: usize) -> Option<DomainId> {
+    match &object.kind {
+        Kind::Table(table) => table.domain(column),
+        Kind::View(view) => view.columns.get(column)?.domain,
+        Kind::Index(..) | Kind::System(_) | Kind::Sequence => None,
+    }
+}
+
 /// Returns the columns of a relation: the name, the type, and whether the column may be NULL.
 pub(super) fn columns(object: &Object) -> Vec<(String, Type, bool)> {
     let of_table = |column: &Column| (column.name.clone(), column.ty, column.nullable);
@@ -171,7 +178,7 @@ pub(super) fn identity(object: &Object, column: usize) -> &'static str {
 
 /// Returns the letter for PostgreSQL's storage of long values of a type: in place (`p`), in place if possible (`m`), or
 /// in any way (`x`).
-fn storage(ty: Type) -> &'static str {
+pub(super) fn storage(ty: Type) -> &'static str {
     match ty {
         Type::Numeric(_) => "m",
         _ if type_len(ty) > 0 => "p",
@@ -180,7 +187,7 @@ fn storage(ty: Type) -> &'static str {
 }
 
 /// Returns the number of a type's collation, or zero if it has none.
-fn collation(ty: Type) -> u32 {
+pub(super) fn collation(ty: Type) -> u32 {
     if ty.is_text() { 100 } else { 0 }
 }
 
@@ -196,17 +203,17 @@ fn attributes(context: &SessionContext, rows: &mut Rows<'_>) {
                 Kind::View(view) => view.default(at).is_some(),
                 _ => false,
             };
-            let len = type_len(ty);
+            let (len, domain) = (type_len(ty), domain(&object, at));
             rows.push(vec![
                 ("attrelid", oid(object.number)),
                 ("attname", text(name)),
-                ("atttypid", oid(type_oid(ty))),
+                ("atttypid", oid(objects::number_of(Declared { ty, domain }))),
                 ("attstattarget", Value::Int4(-1)),
                 ("attlen", Value::Int2(len)),
                 ("attnum", Value::Int2(at as i16 + 1)),
                 ("attcacheoff", Value::Int4(-1)),
-                ("attndims", Value::Int4(i32::from(matches!(ty, Type::Array(_))))),
-                ("atttypmod", Value::Int4(typmod(ty))),
+                ("attndims", Value::Int4(i32::from(matches!(ty, Type::Array(_)) && domain.is_none()))),
+                ("atttypmod", Value::Int4(if domain.is_some() { -1 } else { typmod(ty) })),
                 ("attbyval", Value::Bool((1..=8).contains(&len))),
                 ("attalign", text("i")),
                 ("attstorage", text(storage(ty))),
@@ -244,7 +251,8 @@ fn defaults(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-fn types(context: &SessionContext, rows: &mut Rows<'_>) {
+/// Makes the rows of `pg_type` for all types but domains.
+pub(super) fn types(context: &SessionContext, rows: &mut Rows<'_>) {
     for known in TYPES.iter().chain(&OTHERS) {
         let is_vector = known.category == "A";
         let own = vec![
@@ -292,7 +300,7 @@ fn types(context: &SessionContext, rows: &mut Rows<'_>) {
 
 /// Returns the columns of `pg_type` that are the same for all types, and those with the names of the type's functions,
 /// which begin with `functions`. If a caller appends one of these columns again, the appended value is used.
-fn common_of_type(namespace: u32, functions: &str) -> Vec<(&'static str, Value<'static>)> {
+pub(super) fn common_of_type(namespace: u32, functions: &str) -> Vec<(&'static str, Value<'static>)> {
     let [input, output, receive, send] = other_types::functions(functions);
     vec![
         ("typnamespace", oid(namespace)),
@@ -312,7 +320,12 @@ fn common_of_type(namespace: u32, functions: &str) -> Vec<(&'static str, Value<'
 }
 
 /// Returns the row of `pg_type` for the array type with the OID `number`, whose elements have the type named `element`.
-fn array_type(namespace: u32, number: u32, element: &str, element_number: u32) -> Vec<(&'static str, Value<'static>)> {
+pub(super) fn array_type(
+    namespace: u32,
+    number: u32,
+    element: &str,
+    element_number: u32,
+) -> Vec<(&'static str, Value<'static>)> {
     let mut row = common_of_type(namespace, "array_");
     row.extend([
         ("oid", oid(number)),
@@ -396,7 +409,8 @@ fn action_letter(action: ReferentialAction) -> &'static str {
     }
 }
 
-fn constraints(context: &SessionContext, rows: &mut Rows<'_>) {
+/// Makes the rows of `pg_constraint` for the constraints of tables.
+pub(super) fn constraints(context: &SessionContext, rows: &mut Rows<'_>) {
     let (view, catalog) = (context.view(), context.shared().catalog());
     for table in view.tables() {
         for (name, constraint) in describe::constraints(&table) {

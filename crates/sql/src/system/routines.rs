@@ -2,17 +2,17 @@
 //! definitions as SQL.
 
 use super::describe::{constant, of_value, shape};
-use super::objects::{OWNER, number_of_schema, type_of_number};
+use super::objects::{OWNER, number_of as number_of_type, number_of_schema, type_of_number};
 use super::relation::{Rows, oid, text};
-use crate::catalog::Table;
 use crate::catalog::procedure::{Argument, Procedure, Returns, numbered};
 use crate::catalog::trigger::Trigger;
+use crate::catalog::{Declared, Table};
 use crate::context::SessionContext;
 use crate::expr::{Candidate, Expr, overloads};
 use crate::parse::procedure::{ArgumentMode, Language, Volatility};
 use crate::parse::trigger::{TriggerEvent, TriggerTime};
 use crate::schema::{SEARCH_PATH, parse_path, quoted};
-use crate::types::{oid as type_oid, type_name};
+use crate::types::{DomainId, type_name};
 use hotrow_storage::{Array, Element, Type, Value};
 use hotrow_sync::Arc;
 
@@ -89,14 +89,17 @@ pub(super) fn procedures(context: &SessionContext, rows: &mut Rows<'_>) {
             Some(Volatility::Volatile) | None => "v",
         };
         let result = match function.map(|function| &function.returns) {
-            Some(Returns::Value(ty)) => type_oid(*ty),
+            Some(Returns::Value(ty)) => {
+                number_of_type(Declared { ty: *ty, domain: function.and_then(|function| function.domain) })
+            }
             Some(Returns::Trigger) => TRIGGER,
             Some(Returns::Outputs | Returns::RowOf(_)) => RECORD,
             None if has_outputs => RECORD,
             Some(Returns::Nothing) | None => VOID,
         };
         let is_set = function.is_some_and(|function| function.is_set);
-        let inputs = procedure.inputs().map(|argument| oid(type_oid(argument.ty)));
+        let type_of = |argument: &Argument| number_of_type(Declared { ty: argument.ty, domain: argument.domain });
+        let inputs = procedure.inputs().map(|argument| oid(type_of(argument)));
         let mut row = vec![
             ("oid", oid(number_of(context, &procedure.key))),
             ("proname", text(procedure.plain_name())),
@@ -118,7 +121,7 @@ pub(super) fn procedures(context: &SessionContext, rows: &mut Rows<'_>) {
             ("prosrc", text(if procedure.syntax.is_quoted { &procedure.syntax.text } else { "" })),
         ];
         if has_outputs {
-            let types = procedure.arguments.iter().map(|argument| oid(type_oid(argument.ty)));
+            let types = procedure.arguments.iter().map(|argument| oid(type_of(argument)));
             row.push(("proallargtypes", Value::Array(Array::new(Element::Oid, types))));
             row.push(("proargmodes", texts(procedure.arguments.iter().map(|one| text(letter(one.mode))).collect())));
         }
@@ -256,7 +259,7 @@ fn arguments(context: &SessionContext, procedure: &Procedure, complete: bool) ->
             ArgumentMode::Table => None,
         };
         let name = argument.name.as_deref().map(quoted);
-        let ty = name_of_type(context, argument.ty);
+        let ty = name_of_type(context, argument.ty, argument.domain);
         let default = argument.default.as_ref().filter(|_| complete).map(|default| {
             let value = match default.value() {
                 Expr::NULL => "NULL".to_owned(),
@@ -282,12 +285,13 @@ fn result(context: &SessionContext, procedure: &Procedure) -> Option<String> {
     let function = procedure.function.as_ref()?;
     if procedure.arguments.iter().any(|argument| argument.mode == ArgumentMode::Table) {
         let column = |(_, column): (usize, &Argument)| {
-            format!("{} {}", quoted(column.name.as_deref().unwrap_or_default()), name_of_type(context, column.ty))
+            let ty = name_of_type(context, column.ty, column.domain);
+            format!("{} {ty}", quoted(column.name.as_deref().unwrap_or_default()))
         };
         return Some(format!("TABLE({})", procedure.outputs().map(column).collect::<Vec<_>>().join(", ")));
     }
     let row = match &function.returns {
-        Returns::Value(ty) => name_of_type(context, *ty),
+        Returns::Value(ty) => name_of_type(context, *ty, function.domain),
         Returns::Nothing => "void".to_owned(),
         Returns::Trigger => "trigger".to_owned(),
         Returns::Outputs => "record".to_owned(),
@@ -296,9 +300,10 @@ fn result(context: &SessionContext, procedure: &Procedure) -> Option<String> {
     Some(if function.is_set { format!("SETOF {row}") } else { row })
 }
 
-/// Returns the name of a type in SQL, with its schema if the search path does not find the type.
-fn name_of_type(context: &SessionContext, ty: Type) -> String {
-    type_of_number(context, type_oid(ty)).unwrap_or_else(|| type_name(Some(ty)))
+/// Returns the name of a type, or of its domain if there is one, in SQL. The name has its schema if the search path
+/// does not find it.
+fn name_of_type(context: &SessionContext, ty: Type, domain: Option<DomainId>) -> String {
+    type_of_number(context, number_of_type(Declared { ty, domain })).unwrap_or_else(|| type_name(Some(ty)))
 }
 
 /// Returns the CREATE TRIGGER statement of the trigger with this OID. If `pretty` is set, the name of the table is

@@ -1,7 +1,7 @@
 //! The dispatch from a system relation to the function that builds its rows.
 
 use super::relation::{Maker, Rows, SystemRelation, oid};
-use super::{contention, information_schema, pg_catalog, pg_views, sessions};
+use super::{contention, domain_rows, information_schema, pg_catalog, pg_views, sessions};
 use crate::context::SessionContext;
 use hotrow_storage::Value;
 
@@ -18,6 +18,9 @@ impl SystemRelation {
     }
 
     fn maker(&self) -> Option<Maker> {
+        if let Some(maker) = domain_rows::maker(self.schema, self.name) {
+            return Some(maker);
+        }
         if self.schema != "pg_catalog" {
             return information_schema::maker(self.name);
         }

@@ -8,6 +8,7 @@
 //! | `array` | arrays in both formats |
 //! | `number` | integers, floats and numerics as text; digits of base 10,000 |
 //! | `enumeration` | labels of enumerated types |
+//! | `domain` | the identity of domains |
 //! | `datetime`, `datetime_input`, `range`, `zone` | dates, times, timestamps, their ranges, time zones in texts |
 //! | `session_zone` | the time zone of a session: [`SessionZone`] |
 //! | [`interval_text`], `interval_style` | intervals |
@@ -22,6 +23,7 @@ mod array;
 mod binary;
 mod datetime;
 mod datetime_input;
+mod domain;
 mod enumeration;
 mod interval_style;
 pub mod interval_text;
@@ -39,6 +41,7 @@ pub use array::map_elements;
 pub use binary::{decode_binary, encode_binary, utf8};
 pub(crate) use datetime::now;
 pub use datetime::{check_date, check_timestamp, date_parts, days_from_parts, fit_interval, fit_micros, fit_timestamp};
+pub use domain::DomainId;
 pub(crate) use enumeration::enumeration;
 pub use length::{fit_char, fit_name, fit_varchar};
 pub use number::{fit_numeric, numeric_error, six_digits};

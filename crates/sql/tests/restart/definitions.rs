@@ -218,6 +218,63 @@ fn tables_of_other_tables_and_views_of_all_types_are_there_again() {
 }
 
 #[test]
+fn domains_and_what_uses_them_are_there_again() {
+    let mut world = World::new("ilock");
+    world.run(
+        "create schema s; create type mood as enum ('sad', 'ok');
+        create domain s.few as int default 5 check (value < 10);
+        create domain fewer as s.few not null constraint \"it's more\" check (value > 2);
+        create domain good as mood default 'ok' check (value <> 'sad'); create domain pair as varchar(3)[];
+        create table t (id int primary key default 1::s.few, f s.few, g fewer default 4, h good, p pair,
+            check (id::s.few > 0));
+        insert into t default values;
+        create view v as select f, 3::fewer as three from t;
+        create function half(x s.few, out h fewer) language plpgsql as 'begin h := x / 2; end';
+        create domain gone as text; create table went (g gone); drop domain gone cascade;
+        alter domain s.few add constraint odd check (value % 2 = 1) not valid;
+        comment on domain s.few is 'few'; comment on constraint odd on domain s.few is 'odd'",
+    );
+    world.run("begin; create domain never as int; alter domain s.few drop constraint odd; rollback");
+    let shown =
+        "select oid, typname, typbasetype, typnotnull, typdefault from pg_type where typtype = 'd' order by oid";
+    let constraints =
+        "select oid, conname, convalidated, pg_get_constraintdef(oid), obj_description(oid, 'pg_constraint')
+        from pg_constraint where contypid <> 0 order by oid";
+    let before = (world.outcome(shown), world.outcome(constraints));
+    let mut world = world.restarted();
+    assert_eq!((world.outcome(shown), world.outcome(constraints)), before);
+    world.check(&[
+        ("select *, pg_typeof(f), pg_typeof(h) from t", "1|5|4|ok|NULL|s.few|good"),
+        ("select pg_typeof(f), pg_typeof(three) from v", "s.few|fewer"),
+        ("insert into t (id, f) values (2, 4)", "23514"),
+        ("insert into t (id, g) values (3, null)", "23502"),
+        ("insert into t (id, g) values (3, 1)", "23514"),
+        ("insert into t (id, g, p) values (3, 5, '{long}')", "22001"),
+        ("insert into t (id, g, h) values (3, 5, 'sad')", "23514"),
+        ("insert into t (id, g) values (8, 5)", "23514"),
+        ("insert into t (id, g) values (7, 9) returning f, g, h", "5|9|ok"),
+        ("select half(7), pg_typeof(half(7))", "3|fewer"),
+        ("select half(9)", "23514"),
+        ("select 1::never", "42704"),
+        ("select obj_description('s.few'::regtype)", "few"),
+        ("alter domain s.few validate constraint odd", "23514"),
+        ("alter domain s.few drop constraint odd", "ALTER DOMAIN"),
+        ("drop function half", "DROP FUNCTION"),
+        ("alter domain s.few set schema public", "ALTER DOMAIN"),
+        ("insert into t (id) values (8) returning id", "8"),
+        ("drop domain few", "2BP01"),
+    ]);
+    let mut world = world.restarted();
+    world.check(&[
+        ("select pg_typeof(f), pg_typeof(three) from v limit 1", "few|fewer"),
+        ("insert into t (id) values (10)", "23514"),
+        ("alter table t drop constraint t_id_check; alter table t alter id drop default", "ALTER TABLE"),
+        ("drop domain few cascade", "DROP DOMAIN"),
+        ("select * from t order by id", "1|ok|NULL 7|ok|NULL 8|ok|NULL"),
+    ]);
+}
+
+#[test]
 fn enumerated_types_and_what_uses_them_are_there_again() {
     let mut world = World::new("ilock");
     world.run(

@@ -11,10 +11,11 @@
 //! | file | what |
 //! | --- | --- |
 //! | `value` | types, styles, expressions, comments |
-//! | `table` | tables |
+//! | `table`, `domain` | tables; domains |
 //! | `other` | views, sequences, procedures, triggers, schemas, enumerated types, databases |
 //! | this file | the rows |
 
+mod domain;
 mod other;
 mod table;
 mod value;
@@ -25,6 +26,7 @@ use super::procedure;
 use super::temporary::is_temporary;
 use crate::schema::{self, quoted};
 use crate::{SqlError, state};
+use domain::DomainForm;
 use hotrow_storage::{Column, Key, KeySpec, RedoSink, Row, RowLayout, RowRef, TableId, TableSchema, Type, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Engine, Intent, Transaction, Write};
@@ -63,11 +65,12 @@ enum Kind {
     Sequence,
     Procedure,
     Schema,
+    Domain,
 }
 
 /// The words of the kinds, in the order of [`Kind`]. Rows are read in the alphabetical order of the words: enumerated
-/// types come before the definitions that use them.
-const KINDS: [(Kind, &str); 7] = [
+/// types come before the definitions that use them. That of a domain is `type`, because a domain may be over one.
+const KINDS: [(Kind, &str); 8] = [
     (Kind::Database, "database"),
     (Kind::Enum, "enum"),
     (Kind::Table, "table"),
@@ -75,6 +78,7 @@ const KINDS: [(Kind, &str); 7] = [
     (Kind::Sequence, "sequence"),
     (Kind::Procedure, "procedure"),
     (Kind::Schema, "schema"),
+    (Kind::Domain, "type"),
 ];
 
 /// A changed definition, as it is stored.
@@ -209,6 +213,10 @@ pub fn entries(changes: &Changes, catalog: &Catalog) -> Result<Vec<Entry>, SqlEr
         let text = made.as_ref().map(|made| text(EnumForm::of(made), &[], catalog));
         add(Kind::Enum, name, text.transpose()?);
     }
+    for (name, made) in &changes.domains {
+        let text = made.as_ref().map(|made| text(DomainForm::of(made)?, &made.numbered_checks(), catalog));
+        add(Kind::Domain, name, text.transpose()?);
+    }
     for (name, table) in changes.tables.iter().filter(|(name, _)| !is_temporary(name)) {
         let text = table.as_ref().map(|table| text(TableForm::of(table)?, &table.numbered(), catalog));
         add(Kind::Table, name, text.transpose()?);
@@ -308,6 +316,14 @@ impl Definitions {
                 catalog.restore_last_number(made.definition.oids[1]);
                 self.changes.enumerations.insert(name.to_owned(), Some(made));
                 (Vec::new(), Vec::new())
+            }
+            Kind::Domain => {
+                let (form, numbers) = parsed::<DomainForm>(text)?;
+                let made = Arc::new(form.made(name, types)?);
+                let names = made.numbered_checks();
+                catalog.restore_last_number(made.oids[1]);
+                self.changes.domains.insert(name.to_owned(), Some(made));
+                (names, numbers)
             }
             Kind::Table => {
                 let (form, numbers) = parsed::<TableForm>(text)?;

@@ -1,5 +1,6 @@
 //! Views, sequences, procedures, triggers, schemas, enumerated types and databases as stored definitions.
 
+use super::domain::DomainIdForm;
 use super::value::{
     CommentForm, DefaultForm, MadeTypes, StylesForm, TypeForm, comment_forms, comments, text_of, value_of, word_of,
 };
@@ -29,6 +30,9 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(super) struct ViewForm {
     columns: Vec<(String, TypeForm)>,
+    /// The domain of each column, if any column has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    domains: Vec<Option<DomainIdForm>>,
     styles: StylesForm,
     query: String,
     relations: Vec<String>,
@@ -57,6 +61,10 @@ impl ViewForm {
         let (relations, functions) = (view.names.relations.iter(), view.names.functions.iter());
         Ok(Self {
             columns: view.columns.iter().map(|column| (column.name.clone(), TypeForm::of(column.ty))).collect(),
+            domains: match view.columns.iter().any(|column| column.domain.is_some()) {
+                true => view.columns.iter().map(|column| DomainIdForm::of(column.domain)).collect(),
+                false => Vec::new(),
+            },
             styles: StylesForm::of(view.styles),
             query: text_of(&view.query, parse_query)?,
             relations: view.relations.clone(),
@@ -70,14 +78,17 @@ impl ViewForm {
     }
 
     pub(super) fn view(self, name: &str, made: &MadeTypes) -> Result<StoredView, String> {
-        let column = |(name, ty): (String, TypeForm)| Ok::<_, String>(OutputColumn::new(name, ty.ty(made)?));
+        let domain = |at: usize| DomainIdForm::domain(self.domains.get(at).copied().flatten());
+        let column = |(at, (name, ty)): (usize, (String, TypeForm))| {
+            Ok::<_, String>(OutputColumn::new(name, ty.ty(made)?).of_domain(domain(at)))
+        };
         let default = |form: &Option<DefaultForm>| form.as_ref().map(|form| form.default(made)).transpose();
         let written = |schema, name| RelationName { database: None, schema, name };
         let relations = self.names.into_iter().map(|(schema, name, full)| (written(schema, name), full)).collect();
         let functions = self.functions.into_iter().map(|(schema, name, keys)| (written(schema, name), keys)).collect();
         Ok(StoredView {
             name: name.to_owned(),
-            columns: self.columns.into_iter().map(column).collect::<Result<_, _>>()?,
+            columns: self.columns.into_iter().enumerate().map(column).collect::<Result<_, _>>()?,
             styles: self.styles.styles()?,
             query: parse_query(&self.query).map_err(|error| format!("its query cannot be read: {}", error.message))?,
             relations: self.relations,
@@ -166,6 +177,9 @@ pub(super) struct ProcedureForm {
     /// The type of the value that a function returns.
     #[serde(default)]
     returns: Option<TypeForm>,
+    /// The domain of that value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    domain: Option<DomainIdForm>,
     /// The full name of the table or view whose rows a function returns.
     #[serde(default)]
     row_of: Option<String>,
@@ -184,6 +198,8 @@ struct ArgumentForm {
     name: Option<String>,
     mode: String,
     ty: TypeForm,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    domain: Option<DomainIdForm>,
     default: Option<DefaultForm>,
 }
 
@@ -198,6 +214,7 @@ impl ProcedureForm {
                 name: argument.name.clone(),
                 mode: word_of(&MODES, &argument.mode),
                 ty: TypeForm::of(argument.ty),
+                domain: DomainIdForm::of(argument.domain),
                 default: argument.default.as_ref().map(DefaultForm::of).transpose()?,
             })
         };
@@ -209,6 +226,7 @@ impl ProcedureForm {
         Ok(Self {
             arguments: procedure.arguments.iter().map(argument).collect::<Result<_, _>>()?,
             returns,
+            domain: DomainIdForm::of(procedure.function.as_ref().and_then(|function| function.domain)),
             row_of,
             path: procedure.path.clone(),
             comment: procedure.comment.clone(),
@@ -223,6 +241,7 @@ impl ProcedureForm {
             Ok::<_, String>(Argument {
                 mode: value_of(&MODES, &form.mode)?,
                 ty: form.ty.ty(made)?,
+                domain: DomainIdForm::domain(form.domain),
                 default: form.default.as_ref().map(|default| default.default(made)).transpose()?,
                 name: form.name,
             })
@@ -244,6 +263,7 @@ impl ProcedureForm {
                     is_set: function.is_set,
                     volatility: function.volatility,
                     strict: function.strict,
+                    domain: DomainIdForm::domain(self.domain),
                 });
                 let (name, styles) = (name.to_owned(), self.styles.styles()?);
                 let made = Procedure::new(name, &create, arguments, function, styles);

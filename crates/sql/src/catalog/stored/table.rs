@@ -1,5 +1,6 @@
 //! Tables as stored definitions.
 
+use super::domain::DomainIdForm;
 use super::other::{TriggerForm, ViewForm};
 use super::value::{
     CommentForm, DefaultForm, ExpressionForm, MadeTypes, TypeForm, comment_forms, comments, value_of, word_of,
@@ -54,6 +55,8 @@ struct ColumnForm {
     name: String,
     ty: TypeForm,
     nullable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    domain: Option<DomainIdForm>,
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<DefaultForm>,
     /// The expression from which the values of the column are computed.
@@ -131,7 +134,8 @@ impl TableForm {
             let default = rules.defaults.get(at).and_then(Option::as_ref).map(DefaultForm::of).transpose()?;
             let computed = rules.computation(at).map(RowExpressionForm::of).transpose()?;
             let (name, ty) = (column.name.clone(), TypeForm::of(column.ty));
-            columns.push(ColumnForm { name, ty, nullable: column.nullable, default, computed });
+            let domain = DomainIdForm::of(rules.domain(at));
+            columns.push(ColumnForm { name, ty, nullable: column.nullable, domain, default, computed });
         }
         Ok(Self {
             id: table.id.0,
@@ -172,6 +176,7 @@ impl TableForm {
         let mut defaults = Vec::with_capacity(self.columns.len());
         let mut columns = Vec::with_capacity(self.columns.len());
         let mut computed = Vec::new();
+        let mut rules = Rules::default();
         for (at, column) in self.columns.into_iter().enumerate() {
             let of_column = |wrong: String| format!("column \"{}\": {wrong}", column.name);
             let default = column.default.as_ref().map(|default| default.default(made)).transpose();
@@ -181,6 +186,7 @@ impl TableForm {
                 computed.push(Computed { column: at, value: value.value(made).map_err(unreadable)? });
             }
             let ty = column.ty.ty(made).map_err(of_column)?;
+            rules.set_domain(at, DomainIdForm::domain(column.domain));
             columns.push(Column { name: column.name, ty, nullable: column.nullable });
         }
         let indexes =
@@ -212,6 +218,7 @@ impl TableForm {
             triggers: self.triggers.into_iter().map(TriggerForm::trigger).collect::<Result<_, _>>()?,
             comments: comments(self.comments),
             materialized: self.materialized.map(|form| form.materialized(name, made)).transpose()?.map(Arc::new),
+            ..rules
         };
         let (layout, row_ids, lock) = (engine.layout(id), Arc::new(AtomicI64::new(1)), catalog.lock(name));
         Ok(Table::over(id, Arc::new(schema), layout, rules, row_ids, lock))

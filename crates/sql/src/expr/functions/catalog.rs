@@ -86,6 +86,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "format_type" => overloads![FormatType(Int4, Int4) -> Text],
         "pg_get_userbyid" => overloads![UserById(Int4) -> Type::Name],
         "pg_table_is_visible" => overloads![IsVisible(Int4) -> Bool],
+        "pg_type_is_visible" => overloads![TypeIsVisible(Int4) -> Bool],
         "pg_function_is_visible" => overloads![RoutineIsVisible(Int4) -> Bool],
         "pg_get_expr" => overloads![Expression(Text, Int4) -> Text, Expression(Text, Int4, Bool) -> Text],
         "pg_get_indexdef" => {
@@ -134,14 +135,14 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-/// Returns the overloads of the function with this name, which asks whether an object other than a relation is visible.
+/// Returns the overloads of the function with this name, which asks whether an object is visible. All objects of its
+/// kind are.
 fn of_visibility(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int4};
     of_each!(
         name,
         AnyIsVisible,
         [
-            "pg_type_is_visible",
             "pg_opclass_is_visible",
             "pg_operator_is_visible",
             "pg_collation_is_visible",
@@ -259,6 +260,7 @@ impl CatalogFunction {
             CatalogFunction::UserById => Ok(Value::text("postgres")),
             CatalogFunction::IsVisible => Ok(answer(system::is_visible(context, number))),
             CatalogFunction::RoutineIsVisible => Ok(answer(system::is_visible_routine(context, number))),
+            CatalogFunction::TypeIsVisible => Ok(answer(system::is_visible_type(context, number))),
             CatalogFunction::AnyIsVisible(_) | CatalogFunction::Privilege(_) => Ok(Value::Bool(true)),
             CatalogFunction::IsInRecovery => Ok(Value::Bool(false)),
             CatalogFunction::Expression => {
@@ -311,15 +313,7 @@ impl CatalogFunction {
             // A session does not see the schemas of others.
             CatalogFunction::OtherTemporarySchema => Ok(Value::Bool(false)),
             CatalogFunction::TemporarySchema => Ok(found(Some(temporary_schema(context)))),
-            CatalogFunction::CurrentSchemas => {
-                let view = context.view();
-                let path: Vec<_> = view.path_schemas().collect();
-                let adds = *first == Value::Bool(true);
-                let temporary = view.implicit_schema().filter(|_| adds);
-                let system = (adds && !path.contains(&"pg_catalog")).then_some("pg_catalog");
-                let schemas = temporary.into_iter().chain(system).chain(path).map(Value::text);
-                Ok(Value::Array(Array::new(Element::Name, schemas)))
-            }
+            CatalogFunction::CurrentSchemas => Ok(current_schemas(context, *first == Value::Bool(true))),
             CatalogFunction::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),
             CatalogFunction::PrettySize => text(Some(pretty(integer_of(first)))),
             CatalogFunction::ToRelation => Ok(found(system::number_of_relation(context, text_of(first)))),
@@ -339,6 +333,16 @@ impl CatalogFunction {
             CatalogFunction::TypeName => text(Some(system::name_of_object(context, Registry::Type, number))),
         }
     }
+}
+
+/// Returns the schemas of the search path, with those that are searched without being in it if `adds_implicit` is set.
+fn current_schemas<'a>(context: &SessionContext, adds_implicit: bool) -> Value<'a> {
+    let view = context.view();
+    let path: Vec<_> = view.path_schemas().collect();
+    let temporary = view.implicit_schema().filter(|_| adds_implicit);
+    let system = (adds_implicit && !path.contains(&"pg_catalog")).then_some("pg_catalog");
+    let schemas = temporary.into_iter().chain(system).chain(path).map(Value::text);
+    Value::Array(Array::new(Element::Name, schemas))
 }
 
 /// Returns the result of `pg_relation_is_updatable`.

@@ -268,8 +268,10 @@ pub enum CatalogFunction {
     IsVisible,
     /// `pg_function_is_visible`
     RoutineIsVisible,
-    /// The function of this name, such as `pg_type_is_visible`: whether an object other than a relation is visible by
-    /// its name. The result is always true.
+    /// `pg_type_is_visible`
+    TypeIsVisible,
+    /// The function of this name, such as `pg_opclass_is_visible`: whether an object is visible by its name. The result
+    /// is always true.
     AnyIsVisible(&'static str),
     Expression,
     IndexDefinition,

@@ -139,6 +139,7 @@ const NAMES: &[&str] = &[
     "pg_get_expr",
     "pg_get_indexdef",
     "pg_get_constraintdef",
+    "pg_type_is_visible",
     "pg_get_viewdef",
     "pg_relation_is_updatable",
     "pg_column_is_updatable",
