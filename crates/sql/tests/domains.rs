@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{database, error, outcome, run, session};
+use common::{change_waits_for_definitions, database, definition_waits_for_change, error, outcome, run, session};
 
 /// Statements that make a definition with values of the domain `few`, or with its name.
 const USERS: [&str; 9] = [
@@ -29,33 +29,12 @@ const CHANGES: [&str; 4] = [
 
 #[test]
 fn a_change_of_a_domain_waits_for_definitions_that_use_it() {
-    for user in USERS {
-        for change in CHANGES {
-            let database = database("ilock");
-            let (mut first, mut second) = (session(&database), session(&database));
-            run(&mut first, SETUP);
-            run(&mut first, &format!("begin; {user}"));
-            run(&mut second, "set lock_timeout = '10ms'");
-            assert_eq!(outcome(&mut second, change), "55P03", "{user}: {change}");
-            run(&mut first, "rollback");
-            let done = outcome(&mut second, change);
-            assert!(done.ends_with(" DOMAIN"), "{user}: {change}: {done}");
-        }
-    }
+    change_waits_for_definitions(SETUP, &USERS, &CHANGES);
 }
 
 #[test]
 fn a_definition_waits_for_a_change_of_its_domain() {
-    for user in USERS {
-        let database = database("ilock");
-        let (mut first, mut second) = (session(&database), session(&database));
-        run(&mut first, SETUP);
-        run(&mut first, "begin; alter domain few set default 4");
-        run(&mut second, "set lock_timeout = '10ms'");
-        assert_eq!(outcome(&mut second, user), "55P03", "{user}");
-        run(&mut first, "commit");
-        run(&mut second, user);
-    }
+    definition_waits_for_change(SETUP, &USERS, "alter domain few set default 4");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{database, outcome, run, session};
+use common::{change_waits_for_definitions, database, definition_waits_for_change, outcome, run, session};
 use hotrow_sql::Session;
 
 /// Statements that make a definition with values, labels or the name of the type `mood`.
@@ -41,33 +41,12 @@ fn check(session: &mut Session, cases: &[(&str, &str)]) {
 
 #[test]
 fn a_change_of_a_type_waits_for_definitions_that_use_it() {
-    for user in USERS {
-        for change in CHANGES {
-            let database = database("ilock");
-            let (mut first, mut second) = (session(&database), session(&database));
-            run(&mut first, SETUP);
-            run(&mut first, &format!("begin; {user}"));
-            run(&mut second, "set lock_timeout = '10ms'");
-            assert_eq!(outcome(&mut second, change), "55P03", "{user}: {change}");
-            run(&mut first, "rollback");
-            let done = outcome(&mut second, change);
-            assert!(done.ends_with(" TYPE"), "{user}: {change}: {done}");
-        }
-    }
+    change_waits_for_definitions(SETUP, &USERS, &CHANGES);
 }
 
 #[test]
 fn a_definition_waits_for_a_change_of_its_type() {
-    for user in USERS {
-        let database = database("ilock");
-        let (mut first, mut second) = (session(&database), session(&database));
-        run(&mut first, SETUP);
-        run(&mut first, "begin; alter type mood add value 'new'");
-        run(&mut second, "set lock_timeout = '10ms'");
-        assert_eq!(outcome(&mut second, user), "55P03", "{user}");
-        run(&mut first, "commit");
-        run(&mut second, user);
-    }
+    definition_waits_for_change(SETUP, &USERS, "alter type mood add value 'new'");
 }
 
 #[test]

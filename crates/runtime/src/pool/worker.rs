@@ -4,6 +4,7 @@ use super::{PoolConfig, Slot};
 use crate::run::{Pace, Run, Stepped, Steps, panic_message};
 use crate::{Counts, OneShot, RunError};
 use hotrow_sync::coroutine::{Resumed, Scope, Stack, Suspender, scope};
+use hotrow_sync::wait::give_core_away;
 use hotrow_sync::{Arc, Doorbell, Scheduler, SlotScheduler, Time, Waiter, hint, thread};
 use hotrow_txn::{Abort, Duties, LoadLimit, Statistics, Transaction, WorkerId};
 use std::cell::{Cell, RefCell};
@@ -339,7 +340,10 @@ impl<'r, D: Duties> Worker<'r, D> {
             if !idle.is_crowded {
                 return hint::spin_loop();
             }
-            thread::yield_now();
+            match self.follows_waits && self.waiting.get() != 0 {
+                true => give_core_away(),
+                false => thread::yield_now(),
+            }
             return self.count_idle(idle, self.doorbell.now());
         }
         let before_expected = Time(expected.0.saturating_sub(LATE.as_nanos() as u64));

@@ -152,13 +152,30 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Takes one item or more, each by calling `item`, with commas between them.
+    pub(super) fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<Vec<T>, SqlError> {
+        let mut items = vec![item(self)?];
+        while self.take_symbol(b',') {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
     /// Takes names with commas between them.
     pub(super) fn names(&mut self) -> Result<Vec<String>, SqlError> {
-        let mut names = vec![self.name()?];
-        while self.take_symbol(b',') {
-            names.push(self.name()?);
+        self.list(Self::name)
+    }
+
+    /// Takes CASCADE or RESTRICT, if one of them is there. Returns whether it was CASCADE.
+    pub(super) fn cascades(&mut self) -> bool {
+        let cascade = self.take("cascade");
+        if !cascade {
+            self.take("restrict");
         }
-        Ok(names)
+        cascade
     }
 
     /// Takes the name of a relation or another object, with or without its schema.

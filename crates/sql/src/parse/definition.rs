@@ -217,14 +217,8 @@ fn drop_schemas(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
     cursor.advance();
     cursor.advance();
     let if_exists = cursor.if_exists()?;
-    let mut names = vec![cursor.name()?];
-    while cursor.take_symbol(b',') {
-        names.push(cursor.name()?);
-    }
-    let cascade = cursor.take("cascade");
-    if !cascade {
-        cursor.take("restrict");
-    }
+    let names = cursor.names()?;
+    let cascade = cursor.cascades();
     Ok(Definition::DropSchemas { names, if_exists, cascade })
 }
 
@@ -430,7 +424,7 @@ fn privileges(cursor: &mut Cursor<'_>, revoke: bool) -> Result<Definition, SqlEr
         cursor.expect("by")?;
         roles.push(cursor.name()?);
     }
-    let _ = revoke && (cursor.take("cascade") || cursor.take("restrict"));
+    let _ = revoke && cursor.cascades();
     cursor.expect_end()?;
     Ok(Definition::Privileges { revoke, granted, columns, roles })
 }
@@ -491,19 +485,11 @@ fn granted(cursor: &mut Cursor<'_>) -> Result<Granted, SqlError> {
         return cursor.names().map(Granted::Databases);
     }
     if let Some(kind) = ROUTINES.into_iter().find(|kind| cursor.take(kind.word())) {
-        let mut names = vec![named(cursor)?];
-        while cursor.take_symbol(b',') {
-            names.push(named(cursor)?);
-        }
-        return Ok(Granted::Routines(kind, names));
+        return Ok(Granted::Routines(kind, cursor.list(named)?));
     }
     if cursor.follows(0, "type") && !cursor.follows(1, "to") && !cursor.follows(1, "from") {
         cursor.advance();
-        let mut names = vec![cursor.qualified_name()?];
-        while cursor.take_symbol(b',') {
-            names.push(cursor.qualified_name()?);
-        }
-        return Ok(Granted::Types(names));
+        return cursor.list(Cursor::qualified_name).map(Granted::Types);
     }
     for word in ["language", "domain", "tablespace", "foreign", "large", "parameter"] {
         if cursor.follows(0, word) && !cursor.follows(1, "to") && !cursor.follows(1, "from") {

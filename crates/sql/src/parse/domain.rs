@@ -195,9 +195,7 @@ fn change(cursor: &mut Cursor<'_>) -> Result<DomainChange, SqlError> {
             let if_exists = cursor.if_exists()?;
             let name = cursor.name()?;
             // No other object depends on a constraint of a domain.
-            if !cursor.take("cascade") {
-                cursor.take("restrict");
-            }
+            cursor.cascades();
             Ok(DomainChange::DropCheck(name, if_exists))
         }
         "rename" if cursor.take("constraint") => {
@@ -224,14 +222,8 @@ fn change(cursor: &mut Cursor<'_>) -> Result<DomainChange, SqlError> {
 
 fn drop(cursor: &mut Cursor<'_>) -> Result<DomainStatement, SqlError> {
     let if_exists = cursor.if_exists()?;
-    let mut names = vec![cursor.qualified_name()?];
-    while cursor.take_symbol(b',') {
-        names.push(cursor.qualified_name()?);
-    }
-    let cascade = cursor.take("cascade");
-    if !cascade {
-        cursor.take("restrict");
-    }
+    let names = cursor.list(Cursor::qualified_name)?;
+    let cascade = cursor.cascades();
     Ok(DomainStatement::Drop { names, if_exists, cascade })
 }
 

@@ -132,14 +132,8 @@ fn change(cursor: &mut Cursor<'_>) -> Result<TypeChange, SqlError> {
 
 fn drop(cursor: &mut Cursor<'_>) -> Result<TypeStatement, SqlError> {
     let if_exists = cursor.if_exists()?;
-    let mut names = vec![cursor.qualified_name()?];
-    while cursor.take_symbol(b',') {
-        names.push(cursor.qualified_name()?);
-    }
-    let cascade = cursor.take("cascade");
-    if !cascade {
-        cursor.take("restrict");
-    }
+    let names = cursor.list(Cursor::qualified_name)?;
+    let cascade = cursor.cascades();
     Ok(TypeStatement::Drop { names, if_exists, cascade })
 }
 

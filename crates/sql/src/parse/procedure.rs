@@ -540,21 +540,9 @@ pub(super) fn drop(cursor: &mut Cursor<'_>) -> Result<DropProcedures, SqlError> 
     cursor.expect("drop")?;
     let kinds = [RoutineKind::Function, RoutineKind::Procedure, RoutineKind::Routine];
     let kind = kinds.into_iter().find(|kind| cursor.take(kind.word())).ok_or_else(|| cursor.unexpected())?;
-    let if_exists = cursor.take("if");
-    if if_exists {
-        cursor.expect("exists")?;
-    }
-    let mut procedures = Vec::new();
-    loop {
-        procedures.push(named(cursor)?);
-        if !cursor.take_symbol(b',') {
-            break;
-        }
-    }
-    let cascade = cursor.take("cascade");
-    if !cascade {
-        cursor.take("restrict");
-    }
+    let if_exists = cursor.if_exists()?;
+    let procedures = cursor.list(named)?;
+    let cascade = cursor.cascades();
     Ok(DropProcedures { kind, if_exists, cascade, procedures })
 }
 

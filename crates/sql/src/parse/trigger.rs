@@ -169,9 +169,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<TriggerStatement, Sql
     cursor.expect("on")?;
     let table = cursor.qualified_name()?;
     if drops {
-        if !cursor.take("cascade") {
-            cursor.take("restrict");
-        }
+        cursor.cascades();
         return Ok(TriggerStatement::Drop { name, table, if_exists });
     }
     cursor.expect("rename")?;

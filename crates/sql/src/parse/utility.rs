@@ -597,7 +597,7 @@ fn extension(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
             }
         }
     }
-    let _ = cursor.take("cascade") || cursor.take("restrict");
+    cursor.cascades();
     cursor.expect_end()?;
     if !EXTENSIONS.contains(&name.as_str()) {
         return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("extension \"{name}\" is not available"))
@@ -636,9 +636,6 @@ fn truncate(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     if restart || cursor.take("continue") {
         cursor.expect("identity")?;
     }
-    let cascade = cursor.take("cascade");
-    if !cascade {
-        cursor.take("restrict");
-    }
+    let cascade = cursor.cascades();
     Ok(Utility::Truncate { tables, restart, cascade })
 }

@@ -243,3 +243,38 @@ pub fn execute(session: &mut Session, max_rows: usize) -> (Recorder, Result<Exec
     let result = session.execute("", max_rows, &mut recorder);
     (recorder, result)
 }
+
+/// Checks that each of these changes of a type waits for a transaction with one of these definitions that use the type,
+/// and succeeds after it.
+pub fn change_waits_for_definitions(setup: &str, users: &[&str], changes: &[&str]) {
+    for user in users {
+        for change in changes {
+            let (mut first, mut second) = beside_each_other(setup, user);
+            assert_eq!(outcome(&mut second, change), "55P03", "{user}: {change}");
+            run(&mut first, "rollback");
+            run(&mut second, change);
+        }
+    }
+}
+
+/// Checks that each of these definitions waits for a transaction with a change of a type that it uses, and succeeds
+/// after it.
+pub fn definition_waits_for_change(setup: &str, users: &[&str], change: &str) {
+    for user in users {
+        let (mut first, mut second) = beside_each_other(setup, change);
+        assert_eq!(outcome(&mut second, user), "55P03", "{user}");
+        run(&mut first, "commit");
+        run(&mut second, user);
+    }
+}
+
+/// Returns a session that has run `setup` and begun a transaction with `statement`, and one that waits for locks no
+/// longer than 10 ms.
+fn beside_each_other(setup: &str, statement: &str) -> (Session, Session) {
+    let database = database("ilock");
+    let (mut first, mut second) = (session(&database), session(&database));
+    run(&mut first, setup);
+    run(&mut first, &format!("begin; {statement}"));
+    run(&mut second, "set lock_timeout = '10ms'");
+    (first, second)
+}

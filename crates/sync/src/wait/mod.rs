@@ -22,7 +22,7 @@
 mod thread;
 mod together;
 
-pub use thread::{LONGEST_SPIN, ThreadScheduler, let_others_finish};
+pub use thread::{LONGEST_SPIN, ThreadScheduler, give_core_away, let_others_finish};
 pub use together::together;
 
 use crate::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};

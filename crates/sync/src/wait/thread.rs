@@ -87,6 +87,13 @@ pub fn let_others_finish() {
     }
 }
 
+/// Yields the core once. Meanwhile threads that have ended a transaction [let the calling thread go
+/// on](let_others_finish), which is in the middle of one or several.
+pub fn give_core_away() {
+    let _counted = AboutToGoOn::new();
+    crate::thread::yield_now();
+}
+
 /// Gives the core away until no thread is about to go on, and returns how often it did.
 #[cold]
 fn give_core_to_others() -> u32 {
