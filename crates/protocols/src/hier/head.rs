@@ -162,7 +162,7 @@ impl Head {
             self.modes.add(request.state().mode);
             match admitted {
                 Admitted::Beside => position += 1,
-                Admitted::Invalid => self.remove(position),
+                Admitted::Invalid => drop(self.granted.swap_remove(position)),
                 Admitted::Not => (admits, position) = (false, position + 1),
             }
         }
@@ -188,7 +188,6 @@ impl Head {
         if converts {
             self.modes.remove(request.state().mode);
         } else {
-            request.set_position(self.granted.len());
             self.granted.push(request);
         }
         self.modes.add(goal);
@@ -224,27 +223,19 @@ impl Head {
         self.waiting.get_or_insert_default().insert(place, waiting);
     }
 
-    /// Unlinks a granted request, and grants what can be granted then.
+    /// Unlinks a granted request, and grants what can be granted then. Of the other granted requests only the
+    /// references are read: their lines belong to the cores of their owners.
     #[inline]
     pub(super) fn unlink(&mut self, request: RequestPtr, wakes: &mut Wakes) {
         if self.granted[..] == [request] {
             self.granted.clear();
             self.modes = Modes::default();
-        } else if self.granted.get(request.position()) == Some(&request) {
-            self.remove(request.position());
+        } else if let Some(position) = self.granted.iter().position(|granted| *granted == request) {
+            self.granted.swap_remove(position);
             self.modes.remove(request.state().mode);
         }
         if self.is_awaited() {
             self.grant_front(wakes);
-        }
-    }
-
-    /// Removes the granted request at `position`. The last granted request takes its position, so that no further
-    /// request need be read.
-    fn remove(&mut self, position: usize) {
-        self.granted.swap_remove(position);
-        if let Some(moved) = self.granted.get(position) {
-            moved.set_position(position);
         }
     }
 
@@ -328,12 +319,6 @@ impl Head {
     /// Checks that the modes of all granted requests are compatible, inherited ones included, and that no request waits
     /// that could be granted.
     pub(super) fn audit(&self) -> Result<(), String> {
-        for (position, request) in self.granted.iter().enumerate() {
-            let noted = request.position();
-            if noted != position {
-                return Err(format!("lock {:x}: request {position} takes itself for number {noted}", self.name));
-            }
-        }
         let states: SmallVec<[State; 8]> = self.granted.iter().map(|request| request.state()).collect();
         for (position, state) in states.iter().enumerate() {
             if !state.mode.covers(state.held) || state.mode == Mode::None {

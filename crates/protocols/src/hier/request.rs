@@ -29,7 +29,7 @@ use super::mode::Mode;
 use crate::shared::lock_table::OwnerId;
 #[cfg(not(any(loom, shuttle, machine)))]
 use hotrow_sync::Mutex;
-use hotrow_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::leak;
 use std::fmt;
 use std::ops::Deref;
@@ -108,8 +108,6 @@ pub(crate) struct Request {
     name: AtomicU64,
     /// The name of the node of whose children the request is one, for escalation. Only the owner uses it.
     parent: AtomicU64,
-    /// The position among the granted requests of the head. Only the holder of the head's latch uses it.
-    position: AtomicUsize,
 }
 
 /// The state of a request.
@@ -166,19 +164,6 @@ impl Request {
     /// Sets the name of the node whose lock, as a whole, makes this one superfluous; zero if there is none.
     pub(super) fn set_parent(&self, parent: u64) {
         self.parent.store(parent, Ordering::Release);
-    }
-
-    /// Returns the request's position among the granted requests of the head, as it was set last. The caller has the
-    /// head's latch.
-    #[inline]
-    pub(super) fn position(&self) -> usize {
-        self.position.load(Ordering::Acquire)
-    }
-
-    /// Sets the request's position among the granted requests of the head. The caller has the head's latch.
-    #[inline]
-    pub(super) fn set_position(&self, position: usize) {
-        self.position.store(position, Ordering::Release);
     }
 
     /// Returns the state at this moment.

@@ -10,7 +10,9 @@
 //! new transaction after another, they meet the locks of all threads that were stopped in the middle. Soon each of
 //! them, too, runs only a few transactions before it waits: a convoy that never dissolves. So a thread that has ended a
 //! transaction [lets others finish](let_others_finish): those that wait in the middle of theirs and are about to go on.
-//! Then no stopped thread holds a lock, and all the cores' time goes to transactions that run from begin to end.
+//! Then no stopped thread holds a lock, and all the cores' time goes to transactions that run from begin to end. A
+//! worker whose coroutines all wait is counted among those others, too, the first few times that it
+//! [gives its core away](give_core_away).
 
 use super::{Scheduler, Time};
 use crate::atomic::{AtomicBool, Ordering};
@@ -90,8 +92,13 @@ pub fn let_others_finish() {
 /// Yields the core once. Meanwhile threads that have ended a transaction [let the calling thread go
 /// on](let_others_finish), which is in the middle of one or several.
 pub fn give_core_away() {
+    about_to_go_on(crate::thread::yield_now);
+}
+
+/// Calls `wait`, and counts its thread as about to go on meanwhile.
+fn about_to_go_on<R>(wait: impl FnOnce() -> R) -> R {
     let _counted = AboutToGoOn::new();
-    crate::thread::yield_now();
+    wait()
 }
 
 /// Gives the core away until no thread is about to go on, and returns how often it did.
@@ -342,6 +349,7 @@ mod tests {
         let waits = AboutToGoOn::new();
         assert_eq!(give_core_to_others(), CORE_GIVEN_TO_OTHERS);
         drop(waits);
+        about_to_go_on(|| assert_eq!(give_core_to_others(), CORE_GIVEN_TO_OTHERS));
         // As the thread of that scheduler would do, if it blocked and came back.
         let state = || crowd[0].state.lock().expect("not poisoned");
         *state() = State::Blocked;
