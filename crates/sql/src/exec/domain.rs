@@ -27,16 +27,30 @@ impl Ddl<'_> {
         match statement {
             DomainStatement::Create(create) => self.create_domain(create),
             DomainStatement::Alter(name, change) => self.alter_domain(name, change),
-            DomainStatement::Drop { names, if_exists, cascade } => {
-                let check = |name: &RelationName, made: &NamedType| match made {
-                    NamedType::Domain(_) => Ok(()),
-                    NamedType::Enumeration(_) => Err(no_domain(&format!("\"{name}\""))),
-                };
-                names
-                    .iter()
-                    .try_for_each(|name| self.drop_named_type(name, *if_exists, *cascade, |made| check(name, made)))
-            }
+            DomainStatement::Drop { names, if_exists, cascade } => self.drop_domains(names, *if_exists, *cascade),
         }
+    }
+
+    /// Drops domains. One that is over another one of them, or over a domain over it, is dropped before that.
+    fn drop_domains(&mut self, names: &[RelationName], if_exists: bool, cascade: bool) -> Result<(), Fail> {
+        let check = |name: &RelationName, made: &NamedType| match made {
+            NamedType::Domain(_) => Ok(()),
+            NamedType::Enumeration(_) => Err(no_domain(&format!("\"{name}\""))),
+        };
+        let oids = |name: &RelationName| self.view().named_type(&name.parts()).map(|made| made.oids());
+        let mut left: Vec<_> = names.iter().map(|name| (name, oids(name))).collect();
+        while !left.is_empty() {
+            let view = self.view();
+            let is_below = |base: &Option<[u32; 2]>, other: &Option<[u32; 2]>| {
+                let over = other.iter().flat_map(|other| view.domain_and_bases(DomainId(other[0])));
+                base != other && over.into_iter().any(|domain| Some(domain.oids) == *base)
+            };
+            let is_free = |(_, base): &&(_, _)| !left.iter().any(|(_, other)| is_below(base, other));
+            let at = left.iter().position(|entry| is_free(&entry)).unwrap_or(0);
+            let (name, _) = left.remove(at);
+            self.drop_named_type(name, if_exists, cascade, |made| check(name, made))?;
+        }
+        Ok(())
     }
 
     /// Adds the definition of a domain to the transaction's changes.

@@ -207,11 +207,18 @@ impl Ddl<'_> {
         }
         let mut domains = Vec::new();
         for domain in self.view().domains() {
-            let mut changed = (*domain).clone();
-            for written in changed.expressions_mut() {
-                *written = self.renamed_expression(made, new, written)?;
+            let mut is_mentioned = false;
+            for written in domain.expressions() {
+                is_mentioned |= self.mentions(made, &text_of(&*written.syntax)?)?;
             }
-            domains.push(changed);
+            if is_mentioned {
+                let (within, plain) = schema::split(&domain.name);
+                let mut changed = (*self.owned_domain(&RelationName::within(within, plain))?).clone();
+                for written in changed.expressions_mut() {
+                    *written = self.renamed_expression(made, new, written)?;
+                }
+                domains.push(changed);
+            }
         }
         match made {
             NamedType::Enumeration(made) => {
@@ -402,6 +409,8 @@ impl Ddl<'_> {
         for (table, column) in &users.columns {
             let table = self.owned_table(table)?;
             self.drop_column(&table, column, true, true)?;
+            let broken = self.broken_views(table.name());
+            self.drop_broken(&broken)?;
         }
         Ok(())
     }

@@ -297,6 +297,8 @@ impl Ddl<'_> {
         self.context.transaction.changes.schemas.insert(new.to_owned(), Some(schema));
         let (tables, views, sequences) = self.contents(old);
         for made in self.types_in(old) {
+            // As it is now: the move of another type may have changed it.
+            let made = self.owned_type(&RelationName::within(old, plain(made.name())))?;
             self.move_type(&made, &schema::full(new, plain(made.name())))?;
         }
         for name in tables {

@@ -62,6 +62,10 @@ impl Exec<'_> {
             }
             if let Some(new) = new.as_deref_mut() {
                 let fields = &values[place..][..triggers.table.visible()];
+                // Values that were assigned to the fields of NEW are values of the domains already.
+                for (column, domain) in triggers.domains.iter().filter(|_| place != NEW) {
+                    domain.check(&fields[*column], &self.env)?;
+                }
                 new.change(|row| fields.iter().enumerate().for_each(|(column, value)| row.set(column, value)));
             }
         }

@@ -6,13 +6,13 @@ use crate::bind::{define_view, holds, not_a_table};
 use crate::catalog::updatable::check_updatable;
 use crate::catalog::view::{Materialized, StoredView};
 use crate::catalog::view_options::set_options;
-use crate::catalog::{Rules, Table, is_temporary};
+use crate::catalog::{Rules, Table, View, is_temporary};
 use crate::error::unsupported;
 use crate::parse::names::{fold, object_name};
 use crate::parse::view_options::options_of;
 use crate::schema::duplicate_table;
 use crate::table_lock::Mode;
-use crate::{SqlError, state};
+use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
 use hotrow_txn::Ownership;
 use sqlparser::ast;
@@ -51,7 +51,7 @@ impl Ddl<'_> {
         self.lock_shown(&draft)?;
         let mut view = define(self)?;
         if let Some(known) = &known {
-            check_replacement(known, &view)?;
+            check_replacement(known, &view, self.view())?;
             view.comments.clone_from(&known.comments);
             view.defaults.clone_from(&known.defaults);
             view.triggers.clone_from(&known.triggers);
@@ -212,6 +212,21 @@ impl Ddl<'_> {
         self.view().stored_queries().into_iter().filter(broken).collect()
     }
 
+    /// Drops these views, which a change has broken, and the views over them.
+    pub(super) fn drop_broken(&mut self, broken: &[Arc<StoredView>]) -> Result<(), Fail> {
+        if broken.is_empty() {
+            return Ok(());
+        }
+        let mut doomed: Vec<Arc<StoredView>> = Vec::new();
+        let above = broken.iter().flat_map(|view| self.queries_over(&view.name));
+        for view in broken.iter().cloned().chain(above) {
+            if !doomed.iter().any(|known| known.name == view.name) {
+                doomed.push(view);
+            }
+        }
+        self.drop_dependents(&doomed)
+    }
+
     /// Checks the views of a table after an ALTER TABLE. DROP COLUMN … CASCADE drops the views that do not fit any
     /// more. Any other operation fails if there are such views.
     pub(super) fn check_views(&mut self, table: &str, operation: &ast::AlterTableOperation) -> Result<(), Fail> {
@@ -220,14 +235,7 @@ impl Ddl<'_> {
         let Some(first) = broken.first() else { return Ok(()) };
         let error = match operation {
             Op::DropColumn { drop_behavior: Some(ast::DropBehavior::Cascade), .. } => {
-                let mut doomed: Vec<Arc<StoredView>> = Vec::new();
-                let above = broken.iter().flat_map(|view| self.queries_over(&view.name));
-                for view in broken.iter().cloned().chain(above) {
-                    if !doomed.iter().any(|known| known.name == view.name) {
-                        doomed.push(view);
-                    }
-                }
-                return self.drop_dependents(&doomed);
+                return self.drop_broken(&broken);
             }
             Op::DropColumn { column_names, .. } => {
                 let column = column_names.first().map(fold).unwrap_or_default();
@@ -264,7 +272,7 @@ pub(super) fn how_to_drop(table: &Table) -> String {
 }
 
 /// Checks that a view may replace another one: it must have the columns of that view, and may have more after them.
-fn check_replacement(known: &StoredView, view: &StoredView) -> Result<(), SqlError> {
+fn check_replacement(known: &StoredView, view: &StoredView, all: View<'_>) -> Result<(), SqlError> {
     let wrong = |message: String| SqlError::new(state::INVALID_TABLE_DEFINITION, message);
     if view.columns.len() < known.columns.len() {
         return Err(wrong("cannot drop columns from view".to_owned()));
@@ -274,8 +282,12 @@ fn check_replacement(known: &StoredView, view: &StoredView) -> Result<(), SqlErr
             let message = format!("cannot change name of view column \"{}\" to \"{}\"", before.name, now.name);
             return Err(wrong(message).hint("Drop the view, and create it again."));
         }
-        if before.ty != now.ty {
-            let (from, to) = (crate::types::type_name(Some(before.ty)), crate::types::type_name(Some(now.ty)));
+        if before.kind() != now.kind() {
+            let name = |column: &OutputColumn| match column.domain.and_then(|id| all.domain_of(id)) {
+                Some(domain) => domain.shown(),
+                None => crate::types::type_name(Some(column.ty)),
+            };
+            let (from, to) = (name(before), name(now));
             return Err(wrong(format!("cannot change data type of view column \"{}\" from {from} to {to}", now.name)));
         }
     }

@@ -12,7 +12,7 @@ use crate::catalog::Table;
 use crate::catalog::foreign_key::ForeignKey;
 use crate::catalog::procedure::Procedure;
 use crate::catalog::trigger::Trigger;
-use crate::expr::Expr;
+use crate::expr::{BoundDomain, Expr};
 use crate::parse::trigger::{TriggerEvent, TriggerTime};
 use hotrow_sync::Arc;
 
@@ -107,6 +107,8 @@ pub struct Triggers {
     pub table: Arc<Table>,
     /// The enabled triggers, in the order in which they fire.
     pub list: Vec<Firing>,
+    /// The domains of the columns, with the positions of these.
+    pub domains: Vec<(usize, Arc<BoundDomain>)>,
 }
 
 /// An enabled trigger with its bound function.

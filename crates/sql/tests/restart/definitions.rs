@@ -275,6 +275,24 @@ fn domains_and_what_uses_them_are_there_again() {
 }
 
 #[test]
+fn a_domain_whose_expressions_a_renamed_schema_has_changed_is_there_again() {
+    let mut world = World::new("ilock");
+    world.run(
+        "create schema s; create type s.mood as enum ('sad', 'ok');
+        create domain s.good as s.mood default 'ok'::s.mood check (value <> 'sad'::s.mood);
+        alter schema s rename to s2; create table t (id int primary key, g s2.good)",
+    );
+    let mut world = world.restarted();
+    world.check(&[
+        ("insert into t values (1, 'sad')", "23514"),
+        ("insert into t (id) values (2) returning g", "ok"),
+        ("alter type s2.mood rename to feeling", "ALTER TYPE"),
+    ]);
+    let mut world = world.restarted();
+    world.check(&[("insert into t (id) values (3) returning g, pg_typeof(g)", "ok|s2.good")]);
+}
+
+#[test]
 fn enumerated_types_and_what_uses_them_are_there_again() {
     let mut world = World::new("ilock");
     world.run(
