@@ -7,6 +7,9 @@ use common::{ENGINES, Running};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 use std::path::{Path, PathBuf};
 
+/// Engines that only these tests run in the server, in addition to [`ENGINES`].
+const OTHERS: [&str; 2] = ["hier", "sli"];
+
 struct Connection(Client);
 
 impl DB for Connection {
@@ -58,7 +61,7 @@ fn files() -> Vec<PathBuf> {
 #[test]
 fn the_sql_tests_pass_on_each_engine() {
     let mut failures = Vec::new();
-    for engine in ENGINES {
+    for engine in ENGINES.into_iter().chain(OTHERS) {
         for file in files() {
             let server = Running::new(engine);
             let address = server.address;
