@@ -97,8 +97,7 @@ const NEVER: Time = Time(u64::MAX);
 
 /// The number of times in a row that an idle worker with waiting transactions gives its core away as
 /// [one that is about to go on](give_core_away), for which others pause between two transactions. The first few times
-/// dissolve a convoy; if all count, the others do little but pause. With eight workers on two cores, 2 to 4 are alike,
-/// and 20 make 15 to 40 % less.
+/// dissolve a convoy; if many more count, the others do little but pause.
 const COUNTED_YIELDS: u32 = 3;
 
 impl<'r, D: Duties> Worker<'r, D> {

@@ -19,6 +19,7 @@ use hotrow_storage::Value;
 use hotrow_sync::Arc;
 use hotrow_txn::Ownership;
 use sqlparser::ast;
+use std::cmp::Reverse;
 use std::ops::ControlFlow;
 
 impl Ddl<'_> {
@@ -31,26 +32,20 @@ impl Ddl<'_> {
         }
     }
 
-    /// Drops domains. One that is over another one of them, or over a domain over it, is dropped before that.
+    /// Drops domains. One that is over another one of them is dropped before that, since that one may not go alone.
     fn drop_domains(&mut self, names: &[RelationName], if_exists: bool, cascade: bool) -> Result<(), Fail> {
         let check = |name: &RelationName, made: &NamedType| match made {
             NamedType::Domain(_) => Ok(()),
             NamedType::Enumeration(_) => Err(no_domain(&format!("\"{name}\""))),
         };
-        let oids = |name: &RelationName| self.view().named_type(&name.parts()).map(|made| made.oids());
-        let mut left: Vec<_> = names.iter().map(|name| (name, oids(name))).collect();
-        while !left.is_empty() {
-            let view = self.view();
-            let is_below = |base: &Option<[u32; 2]>, other: &Option<[u32; 2]>| {
-                let over = other.iter().flat_map(|other| view.domain_and_bases(DomainId(other[0])));
-                base != other && over.into_iter().any(|domain| Some(domain.oids) == *base)
-            };
-            let is_free = |(_, base): &&(_, _)| !left.iter().any(|(_, other)| is_below(base, other));
-            let at = left.iter().position(|entry| is_free(&entry)).unwrap_or(0);
-            let (name, _) = left.remove(at);
-            self.drop_named_type(name, if_exists, cascade, |made| check(name, made))?;
-        }
-        Ok(())
+        // The number of domains over which one is defined; names of no domain come first, with their errors.
+        let depth = |name: &&RelationName| match self.view().named_type(&name.parts()) {
+            Some(NamedType::Domain(domain)) => self.view().domain_and_bases(domain.id()).len(),
+            _ => usize::MAX,
+        };
+        let mut names: Vec<_> = names.iter().collect();
+        names.sort_by_cached_key(|name| Reverse(depth(name)));
+        names.into_iter().try_for_each(|name| self.drop_named_type(name, if_exists, cascade, |made| check(name, made)))
     }
 
     /// Adds the definition of a domain to the transaction's changes.

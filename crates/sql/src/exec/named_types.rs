@@ -207,18 +207,16 @@ impl Ddl<'_> {
         }
         let mut domains = Vec::new();
         for domain in self.view().domains() {
-            let mut is_mentioned = false;
-            for written in domain.expressions() {
-                is_mentioned |= self.mentions(made, &text_of(&*written.syntax)?)?;
+            let texts = domain.expressions().map(|written| text_of(&*written.syntax)).collect::<Result<Vec<_>, _>>()?;
+            if !self.mentions(made, &texts.join(", "))? {
+                continue;
             }
-            if is_mentioned {
-                let (within, plain) = schema::split(&domain.name);
-                let mut changed = (*self.owned_domain(&RelationName::within(within, plain))?).clone();
-                for written in changed.expressions_mut() {
-                    *written = self.renamed_expression(made, new, written)?;
-                }
-                domains.push(changed);
+            let (within, plain) = schema::split(&domain.name);
+            let mut changed = (*self.owned_domain(&RelationName::within(within, plain))?).clone();
+            for written in changed.expressions_mut() {
+                *written = self.renamed_expression(made, new, written)?;
             }
+            domains.push(changed);
         }
         match made {
             NamedType::Enumeration(made) => {

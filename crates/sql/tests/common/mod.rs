@@ -252,7 +252,9 @@ pub fn change_waits_for_definitions(setup: &str, users: &[&str], changes: &[&str
             let (mut first, mut second) = beside_each_other(setup, user);
             assert_eq!(outcome(&mut second, change), "55P03", "{user}: {change}");
             run(&mut first, "rollback");
-            run(&mut second, change);
+            let kind = change.split(' ').nth(1).expect("the kind of the object").to_uppercase();
+            let done = outcome(&mut second, change);
+            assert!(done.ends_with(&format!(" {kind}")), "{user}: {change}: {done}");
         }
     }
 }
